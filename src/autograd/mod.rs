@@ -1,0 +1,1 @@
+//! Reverse- and forward-mode differentiation on a tape that is data.

@@ -1,0 +1,1 @@
+//! Canonical bytes (RFC 8785) and their SHA-256.

@@ -1,0 +1,1 @@
+//! The small transformer that the replay runs on.

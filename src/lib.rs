@@ -1,0 +1,13 @@
+//! Proves from a recorded training run that gradient accumulation made the declared update.
+//!
+//! Data flows one way (`docs/architecture.md`): bytes are read into events, events are folded into ledger, clock and
+//! digest, rules judge what came out, and only what was judged can be sealed into a receipt.
+
+#[macro_use]
+mod record;
+
+pub mod autograd;
+pub mod canonical;
+pub mod decoder;
+pub mod numeric;
+pub mod optimizer;

@@ -1,0 +1,1 @@
+//! Numbers: exact sums and quotients, rounding bounds, deterministic mathematics.

@@ -1,0 +1,1 @@
+//! Optimizers, clipping, loss scaling, schedules.
