@@ -9,5 +9,7 @@ mod record;
 pub mod autograd;
 pub mod canonical;
 pub mod decoder;
+pub mod finding;
+pub mod manifest;
 pub mod numeric;
 pub mod optimizer;

@@ -1,1 +1,3 @@
 //! Numbers: exact sums and quotients, rounding bounds, deterministic mathematics.
+/// x
+pub mod rounding;
