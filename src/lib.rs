@@ -8,8 +8,11 @@ mod record;
 
 pub mod autograd;
 pub mod canonical;
+pub mod clock;
 pub mod decoder;
 pub mod finding;
+pub mod ledger;
 pub mod manifest;
 pub mod numeric;
 pub mod optimizer;
+pub mod rules;

@@ -5,10 +5,10 @@ use super::{Code, Finding, Place, Severity};
 use std::collections::BTreeMap;
 
 /// How many windows a folded finding names.
-pub const WINDOWS_NAMED: usize = 16;
+pub(super) const WINDOWS_NAMED: usize = 16;
 
 /// How many single findings a folded one keeps, so that a person can be shown every fault of a malformed manifest.
-pub const INSTANCES_KEPT: usize = 64;
+pub(super) const INSTANCES_KEPT: usize = 64;
 
 /// All findings of one code and severity.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,0 +1,5 @@
+//! Rules over the exact ledger: GA2xx.
+use super::Rule;
+
+/// In order of code.
+pub static ARITHMETIC: &[&Rule] = &[];

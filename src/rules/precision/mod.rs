@@ -1,0 +1,5 @@
+//! Rules over loss scaling and clipping: GA5xx.
+use super::Rule;
+
+/// In order of code.
+pub static PRECISION: &[&Rule] = &[];
