@@ -6,6 +6,7 @@
 #[macro_use]
 mod record;
 
+pub mod align;
 pub mod autograd;
 pub mod canonical;
 pub mod clock;
