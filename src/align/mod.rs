@@ -157,7 +157,7 @@ impl<'a, S: EventStream> Aligner<'a, S> {
             Some(window) => format!("goes on with window {window}"),
             None => "goes on".to_owned(),
         };
-        self.structural(
+        structural(
             findings,
             Finding::new(Code::GA111, place, format!("rank {longer} {what} after rank {shorter} has ended")),
         );
