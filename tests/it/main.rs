@@ -1,1 +1,3 @@
-//! The integration tests, one binary.
+//! The integration tests, one binary, a module for each subject.
+mod rule_pages;
+mod tidy;
