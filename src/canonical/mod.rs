@@ -1,1 +1,42 @@
 //! Canonical bytes (RFC 8785) and their SHA-256.
+//!
+//! Invariant: equal values have equal bytes and nothing is lost on the way. RFC 8785 knows only binary64, and
+//! `serde_jcs` writes NaN as `null`, rounds integers above 2^53 and lets the last of two equal keys win; here each of
+//! these is refused ([`CanonicalError`]).
+
+mod count;
+mod digest;
+mod finite;
+mod guard;
+mod text;
+
+pub use self::count::{Count, UnsafeCount};
+pub use self::digest::{Digest, Hasher, NotADigest};
+pub use self::finite::{Finite, NotFinite};
+pub use self::guard::{CanonicalError, Problem};
+pub use self::text::{integer, number, string};
+
+/// The RFC 8785 bytes of `value`.
+///
+/// A real of 1e17, say, is written without exponent or fraction, so a `serde_json::Value` read back from canonical
+/// bytes may hold it as an integer and is then refused. Read into types whose reals are [`Finite`].
+///
+/// # Errors
+///
+/// If the value holds, at any depth, what canonical JSON cannot: see [`Problem`]. The error's pointer says where.
+pub fn to_vec<T: serde::Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CanonicalError> {
+    guard::check(value)?;
+    serde_jcs::to_vec(value).map_err(serde::ser::Error::custom)
+}
+
+/// The SHA-256 of the RFC 8785 bytes of `value`.
+///
+/// # Errors
+///
+/// As [`to_vec`].
+pub fn digest<T: serde::Serialize + ?Sized>(value: &T) -> Result<Digest, CanonicalError> {
+    Ok(Digest::of(&to_vec(value)?))
+}
+
+#[cfg(test)]
+mod tests;
