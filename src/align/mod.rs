@@ -57,7 +57,7 @@ impl<'a, S: EventStream> Aligner<'a, S> {
             ranks: streams.into_iter().map(Segmenter::new).collect(),
             identifiers,
             pending: VecDeque::new(),
-            expected: resume.map(|resume| resume.window.value()),
+            expected: resume.map(|resume| resume.window.get()),
             ended: false,
             any: false,
             superseded: 0,
@@ -173,7 +173,7 @@ impl<'a, S: EventStream> Aligner<'a, S> {
         }
         if let Some(restore) = &segments[0].restore {
             let index = segments[0].events[0].index;
-            self.supersede(restore.window.value(), Place::event(self.ranks[0].stream.rank(), index), findings);
+            self.supersede(restore.window.get(), Place::event(self.ranks[0].stream.rank(), index), findings);
         }
         let Some(window) = segments[0].window else {
             // Nothing was begun: a run that crashed again right after its restore, or has no window at all.
@@ -194,7 +194,7 @@ impl<'a, S: EventStream> Aligner<'a, S> {
 
     /// All ranks restore, or none does, and go on with the same window.
     fn agree(&self, segments: &[Segment]) -> Result<(), Box<Finding>> {
-        let restored = |segment: &Segment| segment.restore.as_ref().map(|restore| restore.window.value());
+        let restored = |segment: &Segment| segment.restore.as_ref().map(|restore| restore.window.get());
         for (segmenter, segment) in self.ranks.iter().zip(segments).skip(1) {
             let rank = segmenter.stream.rank();
             let first = &segments[0];
@@ -261,7 +261,7 @@ impl<'a, S: EventStream> Aligner<'a, S> {
     /// Gives `logged` events about a window that is still held to that window.
     fn move_late(&mut self, at: usize, window: u64, events: &mut Vec<Indexed>) {
         let late = |indexed: &Indexed| match &indexed.event {
-            Event::Logged(logged) => logged.window.value() < window,
+            Event::Logged(logged) => logged.window.get() < window,
             _ => false,
         };
         if !events.iter().any(late) {
@@ -269,7 +269,7 @@ impl<'a, S: EventStream> Aligner<'a, S> {
         }
         for indexed in std::mem::take(events) {
             let target = match &indexed.event {
-                Event::Logged(logged) if late(&indexed) => logged.window.value(),
+                Event::Logged(logged) if late(&indexed) => logged.window.get(),
                 _ => window,
             };
             match self.pending.iter_mut().find(|held| held.window == target) {
@@ -297,7 +297,7 @@ fn inspect(identifiers: &mut Identifiers, rank: u64, indexed: &Indexed, findings
     if let Event::Backward(backward) = &indexed.event
         && !identifiers.insert(&backward.microbatch)
     {
-        let place = Place::event(rank, indexed.index).in_window(backward.window.value()).at("/backward/microbatch");
+        let place = Place::event(rank, indexed.index).in_window(backward.window.get()).at("/backward/microbatch");
         let message = format!("microbatch {} stands twice in the run", backward.microbatch.as_str());
         findings.report(Finding::new(Code::GA108, place, message));
     }

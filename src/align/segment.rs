@@ -90,7 +90,7 @@ impl Segment {
     fn belongs(&mut self, indexed: &Indexed) -> ControlFlow<()> {
         match &indexed.event {
             Event::Backward(backward) => {
-                let window = backward.window.value();
+                let window = backward.window.get();
                 if self.window.is_some_and(|own| own != window) {
                     return ControlFlow::Break(());
                 }

@@ -51,7 +51,7 @@ pub(super) fn first_backward(events: &[Indexed]) -> u64 {
 
 /// Reports what is malformed about a window.
 pub(super) fn check(contract: &Contract, resume: Option<&Resume>, window: &Window, findings: &mut Findings) {
-    let resume = resume.filter(|resume| resume.window.value() == window.window);
+    let resume = resume.filter(|resume| resume.window.get() == window.window);
     sizes(window, resume, findings);
     dispositions(contract, window, resume, findings);
     targets(window, resume, findings);
@@ -60,7 +60,7 @@ pub(super) fn check(contract: &Contract, resume: Option<&Resume>, window: &Windo
 
 /// Microbatches of the window on a rank, those carried in included.
 fn size(rank: &RankWindow, resume: Option<&Resume>) -> u64 {
-    let carried = resume.and_then(|resume| resume.ranks.iter().find(|resumed| resumed.rank.value() == rank.rank));
+    let carried = resume.and_then(|resume| resume.ranks.iter().find(|resumed| resumed.rank.get() == rank.rank));
     rank.backwards().count() as u64 + carried.map_or(0, |resumed| resumed.microbatches.len() as u64)
 }
 
@@ -101,7 +101,7 @@ fn dispositions(contract: &Contract, window: &Window, resume: Option<&Resume>, f
 fn targets(window: &Window, resume: Option<&Resume>, findings: &mut Findings) {
     let recorded = window.ranks.iter().flat_map(|rank| rank.backwards()).map(|(_, _, backward)| backward.valid_targets);
     let carried = resume.into_iter().flat_map(|resume| &resume.ranks).flat_map(|rank| &rank.microbatches);
-    if recorded.chain(carried.map(|microbatch| microbatch.valid_targets)).any(|targets| targets.value() > 0) {
+    if recorded.chain(carried.map(|microbatch| microbatch.valid_targets)).any(|targets| targets.get() > 0) {
         return;
     }
     for rank in &window.ranks {

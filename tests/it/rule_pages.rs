@@ -6,7 +6,9 @@ use std::{env, fs};
 
 fn page(rule: &rules::Rule) -> String {
     let docs: String = rule.docs.lines().map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line))).collect();
-    format!("# {} `{}` ({:?})\n\n{docs}", rule.code, rule.code.name(), rule.code.severity()).replace("(Error)", "(error)").replace("(Warning)", "(warning)")
+    format!("# {} `{}` ({:?})\n\n{docs}", rule.code, rule.code.name(), rule.code.severity())
+        .replace("(Error)", "(error)")
+        .replace("(Warning)", "(warning)")
 }
 
 #[test]
@@ -19,7 +21,9 @@ fn every_code_has_one_rule_and_its_page() {
     let lines: String = rules::all()
         .map(|rule| format!("| [{0}]({0}.md) | {1} | {2:?} |\n", rule.code, rule.code.name(), rule.code.severity()))
         .collect();
-    let index = format!("# Rules\n\nGenerated from the rules' own documentation.\n\n| code | this run has a … | severity |\n| --- | --- | --- |\n{lines}");
+    let index = format!(
+        "# Rules\n\nGenerated from the rules' own documentation.\n\n| code | this run has a … | severity |\n| --- | --- | --- |\n{lines}"
+    );
     pages.push(("README.md".to_owned(), index));
     if update {
         fs::create_dir_all(&dir).expect("docs/rules");

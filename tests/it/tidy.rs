@@ -19,7 +19,8 @@ const LAYERS: &[&[&str]] = &[
 const LONGEST: usize = 450;
 
 fn rust_files(dir: &Path, out: &mut Vec<PathBuf>) {
-    let mut entries: Vec<_> = fs::read_dir(dir).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
+    let mut entries: Vec<_> =
+        fs::read_dir(dir).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
     entries.sort();
     for path in entries {
         if path.is_dir() {
@@ -49,7 +50,10 @@ fn layering_faults(file: &str, own: &str, text: &str) -> Vec<String> {
     let mut faults = vec![];
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//")) {
         if line.contains("crate::{") || line.contains("super::super") {
-            faults.push(format!("{file}:{}: one `use crate::module` to a line, so that layering can be read", number + 1));
+            faults.push(format!(
+                "{file}:{}: one `use crate::module` to a line, so that layering can be read",
+                number + 1
+            ));
         }
         for name in used(line) {
             if let Some(other) = layer(&name)
