@@ -5,6 +5,8 @@
 mod identifiers;
 mod segment;
 mod structure;
+#[cfg(test)]
+mod tests;
 
 pub use segment::EventStream;
 

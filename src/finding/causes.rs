@@ -37,7 +37,9 @@ pub fn in_order(folded: Vec<Folded>) -> Vec<(Folded, Option<Code>)> {
     let cause_of = |symptom: &Folded| {
         let (_, causes) = EDGES.iter().find(|(code, _)| *code == symptom.code)?;
         let found = |cause: &&Code| {
-            folded.iter().any(|f| f.code == **cause && f.severity <= symptom.severity && first_window(f) <= first_window(symptom))
+            folded.iter().any(|f| {
+                f.code == **cause && f.severity <= symptom.severity && first_window(f) <= first_window(symptom)
+            })
         };
         causes.iter().find(found).copied()
     };
