@@ -232,10 +232,10 @@ impl AccumulationSteps {
     /// K of a window. Before the first stage the first stage's K.
     pub fn at(&self, window: u64) -> u64 {
         match self {
-            AccumulationSteps::Constant(steps) => steps.value(),
+            AccumulationSteps::Constant(steps) => steps.get(),
             AccumulationSteps::Stages(stages) => {
-                let begun = stages.iter().rev().find(|stage| stage.from_window.value() <= window);
-                begun.or(stages.first()).map_or(0, |stage| stage.steps.value())
+                let begun = stages.iter().rev().find(|stage| stage.from_window.get() <= window);
+                begun.or(stages.first()).map_or(0, |stage| stage.steps.get())
             }
         }
     }
@@ -289,7 +289,7 @@ impl Basis {
     pub fn dimension(&self) -> u64 {
         match self {
             Basis::Complete { dimension } | Basis::Coordinates { dimension } | Basis::Sketch { dimension, .. } => {
-                dimension.value()
+                dimension.get()
             }
         }
     }
@@ -445,7 +445,7 @@ impl Scheduler {
             | Scheduler::Linear { interval, ticks, position, .. }
             | Scheduler::Cosine { interval, ticks, position, .. }
             | Scheduler::Recorded { interval, ticks, position } => {
-                SchedulerClock { interval, ticks: ticks.value(), position }
+                SchedulerClock { interval, ticks: ticks.get(), position }
             }
         }
     }
@@ -505,7 +505,7 @@ impl Contract {
     /// c: what the reduction makes of a sum over ranks; W for a mean, else 1.
     pub fn reduction_factor(&self) -> u64 {
         match self.gradient_reduction {
-            Some(Reduction::Mean) => self.world_size.value(),
+            Some(Reduction::Mean) => self.world_size.get(),
             _ => 1,
         }
     }
@@ -518,7 +518,7 @@ impl Contract {
     /// The contract with every default written out, as it is hashed and as the receipt shows it.
     pub fn with_defaults(mut self) -> Self {
         self.loss_precision = Some(self.loss_arithmetic());
-        if self.world_size.value() > 1 {
+        if self.world_size.get() > 1 {
             self.synchronize.get_or_insert(Synchronize::Last);
         }
         self

@@ -80,7 +80,7 @@ impl Event {
     pub fn as_epoch_end(&self) -> Option<Option<u64>> {
         match self {
             Event::EpochEnd => Some(None),
-            Event::EpochEndCounted(end) => Some(Some(end.microbatches.value())),
+            Event::EpochEndCounted(end) => Some(Some(end.microbatches.get())),
             _ => None,
         }
     }
@@ -242,7 +242,7 @@ pub struct Backward {
 impl Backward {
     /// The loss numerator, or `None` where the microbatch was nonfinite.
     pub fn numerator(&self) -> Option<f64> {
-        self.loss_sum.map(Finite::value)
+        self.loss_sum.map(Finite::get)
     }
 
     /// Whether this backward really all-reduced: DDP decides at forward, where that was recorded.
