@@ -16,4 +16,6 @@ pub mod ledger;
 pub mod manifest;
 pub mod numeric;
 pub mod optimizer;
+pub mod receipt;
+pub mod report;
 pub mod rules;

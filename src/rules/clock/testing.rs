@@ -6,7 +6,7 @@ use crate::clock::testing::manifest;
 use crate::clock::testing::windows;
 use crate::finding::Findings;
 use crate::finding::Folded;
-use crate::ledger::WindowLedger;
+use crate::ledger::Ledger;
 use crate::manifest::contract::Contract;
 use crate::manifest::document::RankEntry;
 use crate::manifest::document::Resume;
@@ -64,9 +64,10 @@ fn judged(
     windows: &[Window],
 ) -> Vec<Folded> {
     let mut clock = Clock::new(contract, resume, partial);
+    let mut ledger = Ledger::new(contract, resume);
     let mut findings = Findings::default();
     for window in windows {
-        let judged = Judged { contract, window, ledger: &WindowLedger {}, clock: &clock.observe(window) };
+        let judged = Judged { contract, window, ledger: &ledger.tally(window), clock: &clock.observe(window) };
         for rule in rules {
             if let Check::Window(check) = rule.check {
                 check(&judged, &mut findings);
