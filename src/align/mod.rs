@@ -12,9 +12,9 @@ pub use segment::EventStream;
 
 use crate::finding::{Code, Finding, Findings, Place};
 use crate::manifest::contract::Contract;
-use crate::manifest::document::Resume;
 use crate::manifest::event::Event;
 use crate::manifest::limits;
+use crate::manifest::resume::Resume;
 use crate::manifest::window::{Indexed, RankWindow, Window};
 use identifiers::Identifiers;
 use segment::{Segment, Segmenter};

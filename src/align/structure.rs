@@ -1,8 +1,8 @@
 //! What makes a window well-formed over all ranks: GA109, GA112, GA113, GA114.
 use crate::finding::{Code, Finding, Findings, Place};
 use crate::manifest::contract::Contract;
-use crate::manifest::document::Resume;
 use crate::manifest::event::{Event, Outcome};
+use crate::manifest::resume::Resume;
 use crate::manifest::window::{Indexed, RankWindow, Window};
 
 /// What became of a window on a rank.

@@ -1,6 +1,6 @@
 //! The aligner on small runs, by hand.
 use super::*;
-use crate::manifest::document::Resume;
+use crate::manifest::resume::Resume;
 use serde_json::{Value, json};
 
 /// A stream of events given as JSON.

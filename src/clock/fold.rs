@@ -4,8 +4,8 @@ use super::window::RankClock;
 use super::window::WindowClock;
 use crate::manifest::contract::Contract;
 use crate::manifest::contract::Tail;
-use crate::manifest::document::Resume;
 use crate::manifest::event::Event;
+use crate::manifest::resume::Resume;
 use crate::manifest::window::RankWindow;
 use crate::manifest::window::Window;
 

@@ -24,11 +24,11 @@ use crate::manifest::contract::Position;
 use crate::manifest::contract::SchedulerClock;
 use crate::manifest::contract::Tail;
 use crate::manifest::contract::Unobserved;
-use crate::manifest::document::Resume;
 use crate::manifest::event::Event;
 use crate::manifest::event::OptimizerStep;
 use crate::manifest::event::Outcome;
 use crate::manifest::event::Restore;
+use crate::manifest::resume::Resume;
 use crate::manifest::window::RankWindow;
 
 /// What one rank's clocks show between windows.

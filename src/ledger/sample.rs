@@ -2,8 +2,8 @@
 use super::Ledger;
 use super::WindowLedger;
 use crate::manifest::contract::Contract;
-use crate::manifest::document::Resume;
 use crate::manifest::event::Event;
+use crate::manifest::resume::Resume;
 use crate::manifest::window::Indexed;
 use crate::manifest::window::RankWindow;
 use crate::manifest::window::Window;

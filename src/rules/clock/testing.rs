@@ -9,7 +9,7 @@ use crate::finding::Folded;
 use crate::ledger::Ledger;
 use crate::manifest::contract::Contract;
 use crate::manifest::document::RankEntry;
-use crate::manifest::document::Resume;
+use crate::manifest::resume::Resume;
 use crate::manifest::window::Window;
 use crate::rules::Check;
 use crate::rules::Judged;
@@ -48,11 +48,11 @@ pub(in crate::rules) fn find_in(
 /// What rules find in a manifest's text.
 pub(in crate::rules) fn find_in_manifest(rules: &[&Rule], text: &str) -> Vec<Folded> {
     let manifest = manifest(text);
-    let events = |entry| match entry {
-        RankEntry::Inline(rank) => rank.events,
+    let events = |entry: &RankEntry| match entry {
+        RankEntry::Inline(rank) => rank.events.to_vec(),
         RankEntry::Reference(_) => panic!("fixtures of rules are inline"),
     };
-    let windows = align(manifest.ranks.into_iter().map(events).collect());
+    let windows = align(manifest.ranks.iter().map(events).collect());
     judged(rules, &manifest.contract.with_defaults(), manifest.resume.as_ref(), false, &windows)
 }
 
