@@ -32,6 +32,10 @@ pub struct Judgement {
 /// What there is to say of a well-formed run.
 #[derive(Clone, Debug)]
 pub struct Facts {
+    /// T
+    pub totals: RunTotals,
+    /// T
+    pub evidence: std::collections::BTreeMap<crate::manifest::contract::Evidence, crate::finding::Severity>,
     /// Updates that moved the weights.
     pub updates_applied: u64,
     /// Updates that did not.

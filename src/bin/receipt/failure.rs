@@ -1,4 +1,5 @@
 //! Our failing to do the job: said on standard error, exit code 2.
+use receipt::canonical::Digest;
 use receipt::pipeline::PipelineError;
 use receipt::report::visible::visible;
 use std::error::Error;
@@ -14,10 +15,23 @@ const UNUSABLE: u8 = 2;
 pub(crate) enum Failure {
     #[error(transparent)]
     Pipeline(#[from] PipelineError),
+    #[error("cannot read {name}")]
+    Read { name: String, source: io::Error },
+    #[error("{name} is not a receipt that can be resumed from: {message}")]
+    NotAReceipt { name: String, message: String },
+    #[error("the receipt was derived {}", previous(wanted))]
+    Previous { wanted: Option<Digest> },
     #[error("cannot write {name}")]
     Write { name: String, source: io::Error },
     #[error("cannot write to standard output")]
     Print(#[source] io::Error),
+}
+
+fn previous(wanted: &Option<Digest>) -> String {
+    match wanted {
+        Some(digest) => format!("with the previous receipt {digest}, which `--previous` is to name"),
+        None => "without a previous receipt, and `--previous` names one".to_owned(),
+    }
 }
 
 impl Failure {
