@@ -2,7 +2,8 @@
 //!
 //! A script is a rank's stream. `b` is a backward of the current window; `|` begins the next one. A word may carry a
 //! number: `tick=0.1`, `scale=512`, `clip=2`, `end=7`, `save=3`, and `b@512`, `unscale@512`, `step@512` (loss scale),
-//! `step#3` (update), `step~0.1` (learning rate), `b+` `b-` (sync), `b!` `unscale!` `clip!` (nonfinite).
+//! `step#3` (update), `step~0.1` (learning rate), `b+` `b-` (sync; with `^` the forward says
+//! the contrary), `b!` `unscale!` `clip!` (nonfinite).
 use crate::manifest::contract::Contract;
 use crate::manifest::document::RankManifest;
 use crate::manifest::event::Event;
@@ -145,6 +146,9 @@ fn event(word: &str, window: u64, ids: &[String]) -> Value {
     }
     if marks.starts_with(['+', '-']) {
         fields["sync"] = json!(marks.starts_with('+'));
+        if marks.contains('^') {
+            fields["forward_sync"] = json!(marks.starts_with('-'));
+        }
     }
     let tag = match name {
         "b" => "backward",
