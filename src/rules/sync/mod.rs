@@ -23,7 +23,7 @@ fn backwards(recorded: &RankWindow) -> impl DoubleEndedIterator<Item = (u64, &Ba
 
 /// A contract of two ranks, for tests.
 #[cfg(test)]
-fn two(with: serde_json::Value) -> serde_json::Value {
+pub(super) fn two(with: serde_json::Value) -> serde_json::Value {
     let mut contract = serde_json::json!({"world_size": 2, "gradient_reduction": "mean"});
     contract.as_object_mut().expect("an object").extend(with.as_object().expect("an object").clone());
     contract
