@@ -6,6 +6,7 @@
 #[macro_use]
 mod record;
 
+pub mod align;
 pub mod autograd;
 pub mod canonical;
 pub mod clock;
@@ -15,4 +16,6 @@ pub mod ledger;
 pub mod manifest;
 pub mod numeric;
 pub mod optimizer;
+pub mod receipt;
+pub mod report;
 pub mod rules;

@@ -1,60 +1,42 @@
 //! Canonical bytes (RFC 8785) and their SHA-256.
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, de::Error};
-use std::borrow::Cow;
+//!
+//! Invariant: equal values have equal bytes and nothing is lost on the way. RFC 8785 knows only binary64, and
+//! `serde_jcs` writes NaN as `null`, rounds integers above 2^53 and lets the last of two equal keys win; here each of
+//! these is refused ([`CanonicalError`]).
 
-/// TEMPORARY stand-in; replaced by the numeric branch.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Finite(f64);
-impl Finite {
-    /// Refuses nonfinite.
-    pub fn new(x: f64) -> Option<Self> {
-        x.is_finite().then_some(Finite(x + 0.0))
-    }
-    /// The value.
-    pub fn value(self) -> f64 {
-        self.0
-    }
+mod count;
+mod digest;
+mod finite;
+mod guard;
+mod text;
+
+pub use self::count::{Count, UnsafeCount};
+pub use self::digest::{Digest, Hasher, NotADigest};
+pub use self::finite::{Finite, NotFinite};
+pub use self::guard::{CanonicalError, Problem};
+pub use self::text::{integer, number, string};
+
+/// The RFC 8785 bytes of `value`.
+///
+/// A real of 1e17, say, is written without exponent or fraction, so a `serde_json::Value` read back from canonical
+/// bytes may hold it as an integer and is then refused. Read into types whose reals are [`Finite`].
+///
+/// # Errors
+///
+/// If the value holds, at any depth, what canonical JSON cannot: see [`Problem`]. The error's pointer says where.
+pub fn to_vec<T: serde::Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CanonicalError> {
+    guard::check(value)?;
+    serde_jcs::to_vec(value).map_err(serde::ser::Error::custom)
 }
-impl<'de> Deserialize<'de> for Finite {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        Finite::new(f64::deserialize(d)?).ok_or_else(|| D::Error::custom("nonfinite"))
-    }
+
+/// The SHA-256 of the RFC 8785 bytes of `value`.
+///
+/// # Errors
+///
+/// As [`to_vec`].
+pub fn digest<T: serde::Serialize + ?Sized>(value: &T) -> Result<Digest, CanonicalError> {
+    Ok(Digest::of(&to_vec(value)?))
 }
-impl JsonSchema for Finite {
-    fn schema_name() -> Cow<'static, str> {
-        "Finite".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type":"number","x-kind":"finite"})
-    }
-}
-/// TEMPORARY
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Count(u64);
-impl Count {
-    /// Refuses above 2^53.
-    pub fn new(x: u64) -> Option<Self> {
-        (x <= 1 << 53).then_some(Count(x))
-    }
-    /// The value.
-    pub fn value(self) -> u64 {
-        self.0
-    }
-}
-impl<'de> Deserialize<'de> for Count {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        Ok(Count(u64::deserialize(d)?))
-    }
-}
-impl JsonSchema for Count {
-    fn schema_name() -> Cow<'static, str> {
-        "Count".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type":"integer","x-kind":"count"})
-    }
-}
-/// TEMPORARY
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Digest(pub [u8; 32]);
+
+#[cfg(test)]
+mod tests;

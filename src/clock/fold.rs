@@ -4,8 +4,8 @@ use super::window::RankClock;
 use super::window::WindowClock;
 use crate::manifest::contract::Contract;
 use crate::manifest::contract::Tail;
-use crate::manifest::document::Resume;
 use crate::manifest::event::Event;
+use crate::manifest::resume::Resume;
 use crate::manifest::window::RankWindow;
 use crate::manifest::window::Window;
 
@@ -43,7 +43,7 @@ impl Clock {
 
     /// Takes in the next window.
     pub fn observe(&mut self, window: &Window) -> WindowClock {
-        let resume = self.resume.take().filter(|resume| resume.window.value() == window.window);
+        let resume = self.resume.take().filter(|resume| resume.window.get() == window.window);
         if self.ranks.is_empty() {
             let start = RankState::start(&self.contract, window.window, resume.as_ref());
             self.ranks = vec![start; window.ranks.len()];
@@ -68,7 +68,7 @@ impl Clock {
 
 /// How many microbatches of the window a rank had in the manifest before.
 fn carried_in(resume: &Resume, rank: u64) -> u64 {
-    let rank = resume.ranks.iter().find(|resumed| resumed.rank.value() == rank);
+    let rank = resume.ranks.iter().find(|resumed| resumed.rank.get() == rank);
     rank.map_or(0, |resumed| resumed.microbatches.len() as u64)
 }
 

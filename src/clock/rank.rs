@@ -24,11 +24,11 @@ use crate::manifest::contract::Position;
 use crate::manifest::contract::SchedulerClock;
 use crate::manifest::contract::Tail;
 use crate::manifest::contract::Unobserved;
-use crate::manifest::document::Resume;
 use crate::manifest::event::Event;
 use crate::manifest::event::OptimizerStep;
 use crate::manifest::event::Outcome;
 use crate::manifest::event::Restore;
+use crate::manifest::resume::Resume;
 use crate::manifest::window::RankWindow;
 
 /// What one rank's clocks show between windows.
@@ -50,18 +50,18 @@ impl RankState {
     /// Before the first window. Only a run that begins at window 0 is known to begin at the beginning.
     pub(super) fn start(contract: &Contract, window: u64, resume: Option<&Resume>) -> Self {
         let is_new = window == 0 && resume.is_none();
-        let mut scaler = contract.loss_scale.map(|policy| Scaler::new(policy, contract.tolerance.relative.value()));
+        let mut scaler = contract.loss_scale.map(|policy| Scaler::new(policy, contract.tolerance.relative.get()));
         if let Some(scaler) = scaler.as_mut().filter(|_| !is_new) {
             scaler.set(resume.map_or(ScalerState::default(), resumed_scaler));
         }
-        let resumed = Updates { applied: resume.map(|resume| resume.applied_updates.value()), skipped: None };
+        let resumed = Updates { applied: resume.map(|resume| resume.applied_updates.get()), skipped: None };
         RankState {
             gradients: if resume.is_some() { Gradients::Unknown } else { Gradients::Clean },
             updates: if is_new { Updates::START } else { resumed },
             applied_here: 0,
             epochs: if is_new { Epochs::START } else { Epochs::default() },
             scaler,
-            learning_rate: resume.and_then(|resume| resume.learning_rate).map(Finite::value),
+            learning_rate: resume.and_then(|resume| resume.learning_rate).map(Finite::get),
             ticks_since_step: 0,
             last_window: None,
         }
@@ -110,7 +110,7 @@ impl RankState {
     /// Takes a restored state. What it leaves out is as it was after the window before, if that was recorded.
     fn restore(&mut self, recorded: &RankWindow, window: u64, restore: &Restore) -> Option<Counter> {
         let continues = self.last_window.is_some_and(|last| last.checked_add(1) == Some(window));
-        let claimed = restore.applied_updates.value();
+        let claimed = restore.applied_updates.get();
         let counted = self.updates.applied.filter(|_| continues);
         let with_skipped = self.updates.skipped.zip(counted).map(|(skipped, applied)| skipped.saturating_add(applied));
         let index = recorded.events.first().map_or(0, |first| first.index);
@@ -126,13 +126,13 @@ impl RankState {
         if let Some(scaler) = &mut self.scaler {
             let before = if continues { scaler.state() } else { ScalerState::default() };
             scaler.set(ScalerState {
-                scale: restore.loss_scale.map(Finite::value).or(before.scale),
-                tracker: restore.growth_tracker.map(Count::value).or(before.tracker),
-                hysteresis: restore.hysteresis_left.map(Count::value).or(before.hysteresis),
+                scale: restore.loss_scale.map(Finite::get).or(before.scale),
+                tracker: restore.growth_tracker.map(Count::get).or(before.tracker),
+                hysteresis: restore.hysteresis_left.map(Count::get).or(before.hysteresis),
                 delay: restore.growth_delay_pending.or(before.delay),
             });
         }
-        self.learning_rate = restore.learning_rate.map(Finite::value).or(self.learning_rate);
+        self.learning_rate = restore.learning_rate.map(Finite::get).or(self.learning_rate);
         self.gradients = Gradients::Unknown;
         self.ticks_since_step = 0;
         counted.filter(|_| !agrees).map(|counted| Counter { index, recorded: claimed, counted })
@@ -155,9 +155,9 @@ impl RankState {
 /// The scaler's state as a resumed run was given it.
 fn resumed_scaler(resume: &Resume) -> ScalerState {
     ScalerState {
-        scale: resume.loss_scale.map(Finite::value),
-        tracker: resume.growth_tracker.map(Count::value),
-        hysteresis: resume.hysteresis_left.map(Count::value),
+        scale: resume.loss_scale.map(Finite::get),
+        tracker: resume.growth_tracker.map(Count::get),
+        hysteresis: resume.hysteresis_left.map(Count::get),
         delay: resume.growth_delay_pending,
     }
 }
@@ -212,19 +212,19 @@ impl<'a> Pass<'a> {
                 self.state.epochs.microbatch();
                 self.at_epoch_end = false;
                 if let Some(scale) = backward.loss_scale {
-                    self.multiplied(tick.index, scale.value(), clock);
+                    self.multiplied(tick.index, scale.get(), clock);
                 }
             }
             Event::Unscale(unscale) => {
                 if let Some(scale) = unscale.loss_scale {
-                    self.divided(tick.index, "/unscale/loss_scale", scale.value(), clock);
+                    self.divided(tick.index, "/unscale/loss_scale", scale.get(), clock);
                 }
             }
             Event::OptimizerStep(step) => self.step(tick, step, clock),
-            Event::ScalerUpdate(update) => self.scaler_update(tick, update.loss_scale.value(), clock),
-            Event::SchedulerStep(step) => self.scheduler_step(tick, step.learning_rate.value(), clock),
-            Event::Checkpoint(label) => self.label(tick, Labelled::Checkpoint, label.update.value(), clock),
-            Event::Evaluation(label) => self.label(tick, Labelled::Evaluation, label.update.value(), clock),
+            Event::ScalerUpdate(update) => self.scaler_update(tick, update.loss_scale.get(), clock),
+            Event::SchedulerStep(step) => self.scheduler_step(tick, step.learning_rate.get(), clock),
+            Event::Checkpoint(label) => self.label(tick, Labelled::Checkpoint, label.update.get(), clock),
+            Event::Evaluation(label) => self.label(tick, Labelled::Evaluation, label.update.get(), clock),
             Event::EpochEnd | Event::EpochEndCounted(_) => self.epoch_end(tick, event, clock),
             Event::Drop(_) => self.spend(),
             _ => {}
@@ -248,15 +248,15 @@ impl<'a> Pass<'a> {
 
     fn step(&mut self, tick: Tick, step: &OptimizerStep, clock: &mut RankClock) {
         if let Some(update) = step.update {
-            self.label(tick, Labelled::Step, update.value(), clock);
+            self.label(tick, Labelled::Step, update.get(), clock);
         }
         if let Some(scale) = step.loss_scale {
-            self.divided(tick.index, "/optimizer_step/loss_scale", scale.value(), clock);
+            self.divided(tick.index, "/optimizer_step/loss_scale", scale.get(), clock);
         }
         if let Some(rate) = step.learning_rate {
             let indices = self.step_indices();
-            clock.rates.push(Rate { index: tick.index, is_tick: false, recorded: rate.value(), indices });
-            self.state.learning_rate = Some(rate.value());
+            clock.rates.push(Rate { index: tick.index, is_tick: false, recorded: rate.get(), indices });
+            self.state.learning_rate = Some(rate.get());
         }
         self.state.updates.count(step.outcome);
         self.state.applied_here += u64::from(step.outcome == Outcome::Applied);

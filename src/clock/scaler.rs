@@ -41,11 +41,11 @@ impl Scaler {
     /// At the start of training.
     pub(super) fn new(policy: LossScale, relative: f64) -> Self {
         let state = match policy {
-            LossScale::Static { value } => ScalerState { scale: Some(value.value()), ..ScalerState::default() },
+            LossScale::Static { value } => ScalerState { scale: Some(value.get()), ..ScalerState::default() },
             LossScale::Dynamic { initial, hysteresis, .. } => ScalerState {
-                scale: Some(initial.value()),
+                scale: Some(initial.get()),
                 tracker: Some(0),
-                hysteresis: Some(hysteresis.value()),
+                hysteresis: Some(hysteresis.get()),
                 delay: Some(true),
             },
         };
@@ -100,7 +100,7 @@ impl Scaler {
         if !fitting.is_empty() {
             self.possible = fitting.into_iter().map(|s| ScalerState { scale: Some(recorded), ..s }).collect();
             if let LossScale::Static { value } = self.policy {
-                self.possible = vec![ScalerState { scale: Some(value.value()), ..ScalerState::default() }];
+                self.possible = vec![ScalerState { scale: Some(value.get()), ..ScalerState::default() }];
             }
             return None;
         }
@@ -132,20 +132,20 @@ fn after_clean(policy: &LossScale, state: ScalerState) -> Vec<ScalerState> {
     else {
         return vec![state];
     };
-    let full = Some(hysteresis.value());
+    let full = Some(hysteresis.get());
     let refilled = if hysteresis_refill == Refill::Clean { full } else { state.hysteresis };
     let stays = ScalerState { tracker: state.tracker.map(|t| t.saturating_add(1)), hysteresis: refilled, ..state };
     let grown = state.scale.map(|scale| {
-        let grown = scale * growth_factor.value();
-        maximum.map_or(grown, |maximum| grown.min(maximum.value()))
+        let grown = scale * growth_factor.get();
+        maximum.map_or(grown, |maximum| grown.min(maximum.get()))
     });
     let grows = ScalerState { scale: grown, tracker: Some(0), hysteresis: full, delay: Some(false) };
     let (soonest, latest) = match state.delay {
         Some(false) => (0, 0),
-        Some(true) => (growth_delay.value(), growth_delay.value()),
-        None => (0, growth_delay.value()),
+        Some(true) => (growth_delay.get(), growth_delay.get()),
+        None => (0, growth_delay.get()),
     };
-    let due = |delay: u64| stays.tracker.map(|t| t >= growth_interval.value().saturating_add(delay));
+    let due = |delay: u64| stays.tracker.map(|t| t >= growth_interval.get().saturating_add(delay));
     match (due(soonest), due(latest)) {
         (Some(false), Some(false)) => vec![stays],
         (Some(true), Some(true)) => vec![grows],
@@ -158,14 +158,14 @@ fn after_overflow(policy: &LossScale, state: ScalerState) -> Vec<ScalerState> {
     let left = state.hysteresis.map(|left| left.saturating_sub(1));
     let reset = ScalerState { tracker: Some(0), hysteresis: left, delay: Some(true), ..state };
     let backed_off = state.scale.map(|scale| {
-        let lower = scale * backoff_factor.value();
-        minimum.map_or(lower, |minimum| lower.max(minimum.value()))
+        let lower = scale * backoff_factor.get();
+        minimum.map_or(lower, |minimum| lower.max(minimum.get()))
     });
     let backs_off = ScalerState { scale: backed_off, hysteresis: Some(0), ..reset };
     match left {
         Some(0) => vec![backs_off],
         Some(_) => vec![reset],
-        None if hysteresis.value() <= 1 => vec![backs_off],
+        None if hysteresis.get() <= 1 => vec![backs_off],
         None => vec![reset, backs_off],
     }
 }

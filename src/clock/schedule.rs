@@ -8,12 +8,12 @@ use crate::manifest::contract::Scheduler;
 pub fn rate(scheduler: &Scheduler, j: u64) -> Option<f64> {
     let shape = match *scheduler {
         Scheduler::Recorded { .. } => return None,
-        Scheduler::Constant { peak, .. } => return Some(peak.value()),
+        Scheduler::Constant { peak, .. } => return Some(peak.get()),
         Scheduler::Linear { peak, warmup_steps, total_steps, .. } => {
-            Shape { peak: peak.value(), warmup: warmup_steps.value(), total: total_steps.value() }
+            Shape { peak: peak.get(), warmup: warmup_steps.get(), total: total_steps.get() }
         }
         Scheduler::Cosine { peak, warmup_steps, total_steps, .. } => {
-            Shape { peak: peak.value(), warmup: warmup_steps.value(), total: total_steps.value() }
+            Shape { peak: peak.get(), warmup: warmup_steps.get(), total: total_steps.get() }
         }
     };
     if j < shape.warmup {
@@ -22,7 +22,7 @@ pub fn rate(scheduler: &Scheduler, j: u64) -> Option<f64> {
     Some(match *scheduler {
         Scheduler::Cosine { floor, .. } => {
             let wave = 1.0 + libm::cos(std::f64::consts::PI * shape.progress(j));
-            floor.value() + (shape.peak - floor.value()) * wave / 2.0
+            floor.get() + (shape.peak - floor.get()) * wave / 2.0
         }
         _ => shape.peak * shape.remaining(j),
     })
@@ -32,7 +32,7 @@ pub fn rate(scheduler: &Scheduler, j: u64) -> Option<f64> {
 pub fn peak(scheduler: &Scheduler) -> f64 {
     match *scheduler {
         Scheduler::Constant { peak, .. } | Scheduler::Linear { peak, .. } | Scheduler::Cosine { peak, .. } => {
-            peak.value()
+            peak.get()
         }
         Scheduler::Recorded { .. } => 0.0,
     }

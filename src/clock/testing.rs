@@ -44,7 +44,7 @@ pub(crate) fn align(streams: Vec<Vec<Event>>) -> Vec<Window> {
         let mut number = None;
         for (index, event) in stream.into_iter().enumerate() {
             let begun = match &event {
-                Event::Backward(backward) => Some(backward.window.value()),
+                Event::Backward(backward) => Some(backward.window.get()),
                 _ => None,
             };
             if begun.is_some() && number.is_some() && begun != number {
@@ -55,7 +55,7 @@ pub(crate) fn align(streams: Vec<Vec<Event>>) -> Vec<Window> {
             }
             if let Event::Restore(restore) = &event {
                 store(&mut windows, number.take(), rank, current.take());
-                windows.retain(|window| window.window < restore.window.value() || window.ranks.len() <= rank);
+                windows.retain(|window| window.window < restore.window.get() || window.ranks.len() <= rank);
                 current.get_or_insert_default().restore = Some(restore.clone());
             }
             let segment = current.get_or_insert_default();

@@ -81,6 +81,11 @@ impl Findings {
         [Severity::Error, Severity::Warning].iter().any(|&severity| self.by_code.contains_key(&(code, severity)))
     }
 
+    /// The codes found, in order.
+    pub fn codes(&self) -> impl Iterator<Item = Code> {
+        self.by_code.keys().map(|(code, _)| *code)
+    }
+
     /// Whether any rejects the manifest.
     pub fn rejects(&self) -> bool {
         self.by_code.keys().any(|(code, severity)| code.rejects() && *severity == Severity::Error)

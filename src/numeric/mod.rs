@@ -1,3 +1,9 @@
 //! Numbers: exact sums and quotients, rounding bounds, deterministic mathematics.
-/// x
+
+pub mod exact;
+pub mod quotient;
 pub mod rounding;
+pub mod tolerance;
+
+#[cfg(test)]
+mod oracle;

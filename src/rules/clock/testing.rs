@@ -6,10 +6,10 @@ use crate::clock::testing::manifest;
 use crate::clock::testing::windows;
 use crate::finding::Findings;
 use crate::finding::Folded;
-use crate::ledger::WindowLedger;
+use crate::ledger::Ledger;
 use crate::manifest::contract::Contract;
 use crate::manifest::document::RankEntry;
-use crate::manifest::document::Resume;
+use crate::manifest::resume::Resume;
 use crate::manifest::window::Window;
 use crate::rules::Check;
 use crate::rules::Judged;
@@ -48,11 +48,11 @@ pub(in crate::rules) fn find_in(
 /// What rules find in a manifest's text.
 pub(in crate::rules) fn find_in_manifest(rules: &[&Rule], text: &str) -> Vec<Folded> {
     let manifest = manifest(text);
-    let events = |entry| match entry {
-        RankEntry::Inline(rank) => rank.events,
+    let events = |entry: &RankEntry| match entry {
+        RankEntry::Inline(rank) => rank.events.to_vec(),
         RankEntry::Reference(_) => panic!("fixtures of rules are inline"),
     };
-    let windows = align(manifest.ranks.into_iter().map(events).collect());
+    let windows = align(manifest.ranks.iter().map(events).collect());
     judged(rules, &manifest.contract.with_defaults(), manifest.resume.as_ref(), false, &windows)
 }
 
@@ -64,9 +64,10 @@ fn judged(
     windows: &[Window],
 ) -> Vec<Folded> {
     let mut clock = Clock::new(contract, resume, partial);
+    let mut ledger = Ledger::new(contract, resume);
     let mut findings = Findings::default();
     for window in windows {
-        let judged = Judged { contract, window, ledger: &WindowLedger {}, clock: &clock.observe(window) };
+        let judged = Judged { contract, window, ledger: &ledger.tally(window), clock: &clock.observe(window) };
         for rule in rules {
             if let Check::Window(check) = rule.check {
                 check(&judged, &mut findings);

@@ -65,7 +65,7 @@ mod tests {
         let resume = json!({"previous_receipt": "0", "window": 0, "applied_updates": 0,
             "ranks": [{"rank": 0, "microbatches": [{"microbatch": "a", "valid_targets": 2, "loss_sum": 1.0}]}]});
         let mut resume = resume;
-        resume["previous_receipt"] = serde_json::to_value(crate::canonical::Digest([0; 32])).expect("a digest");
+        resume["previous_receipt"] = serde_json::to_value(crate::canonical::Digest::from([0; 32])).expect("a digest");
         let resume = serde_json::from_value(resume).expect("a resume");
         assert!(find_in(&RULE, json!({}), Some(&resume), false, &["b b step"]).is_empty());
     }

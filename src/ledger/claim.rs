@@ -1,0 +1,113 @@
+//! What the run logged of a window, against what the declared formula gives.
+use super::base::Base;
+use super::delta::Delta;
+use super::history::History;
+use super::microbatch::Microbatch;
+use super::window::Claim;
+use super::window::WindowLedger;
+use crate::canonical::Count;
+use crate::manifest::contract::Contract;
+use crate::manifest::event::Event;
+use crate::manifest::event::Logged;
+use crate::manifest::limits::DECIMALS;
+use crate::manifest::window::Window;
+use crate::numeric::exact::ExactSum;
+use crate::numeric::rounding::Explanation;
+use crate::numeric::tolerance::Tolerance;
+
+/// Half a unit of the last of so many decimals.
+const HALF_UNITS: [f64; DECIMALS as usize + 1] = [
+    5e-1, 5e-2, 5e-3, 5e-4, 5e-5, 5e-6, 5e-7, 5e-8, 5e-9, 5e-10, 5e-11, 5e-12, 5e-13, 5e-14, 5e-15, 5e-16, 5e-17, 5e-18,
+];
+
+/// Every `logged` event about the window: rank, index of the event, what it says.
+pub fn logged(window: &Window) -> impl Iterator<Item = (u64, u64, &Logged)> {
+    window.ranks.iter().flat_map(move |rank| {
+        rank.events.iter().chain(&rank.late).filter_map(move |indexed| match &indexed.event {
+            Event::Logged(logged) if logged.window.get() == window.window => Some((rank.rank, indexed.index, logged)),
+            _ => None,
+        })
+    })
+}
+
+/// What rounding to `decimals` can hide, in the unit of what was rounded.
+pub fn half_unit(logged: &Logged) -> f64 {
+    let decimals = logged.decimals.map(|decimals| decimals.get().min(DECIMALS) as usize);
+    decimals.map_or(0.0, |decimals| HALF_UNITS[decimals])
+}
+
+/// Compares every claim about a window that was stepped or skipped.
+pub fn claims(
+    contract: &Contract,
+    tolerance: Tolerance,
+    window: &Window,
+    ledger: &WindowLedger,
+    history: &History,
+) -> Vec<Claim> {
+    if !ledger.stepped_or_skipped() {
+        return Vec::new();
+    }
+    logged(window)
+        .map(|(rank, event, logged)| {
+            let windows = logged.windows.map_or(1, Count::get);
+            Claim {
+                rank,
+                event,
+                loss: loss(contract, tolerance, ledger, history, logged),
+                windows,
+                denominator: denominator(contract, ledger, rank, logged),
+            }
+        })
+        .collect()
+}
+
+/// The logged loss against Σ f·loss_sum / c, or against the mean of that over several windows.
+///
+/// Where microbatches have auxiliary losses, a log with them is as right as one without.
+fn loss(
+    contract: &Contract,
+    tolerance: Tolerance,
+    ledger: &WindowLedger,
+    history: &History,
+    logged: &Logged,
+) -> Option<Delta> {
+    let recorded = logged.loss?.get();
+    let windows = logged.windows.map_or(1, Count::get);
+    let expected = history.mean_loss(windows)?;
+    let half_unit = half_unit(logged);
+    let accepts = |expected| accepts_rounded(tolerance, recorded, expected, half_unit);
+    let explanation = (!accepts(expected)).then(|| {
+        let (terms, magnitude) = terms(ledger);
+        let beyond = (recorded - expected).abs() - half_unit;
+        Explanation::of(beyond, terms, contract.loss_arithmetic(), magnitude)
+    });
+    Some(Delta { recorded, expected, explanation })
+}
+
+/// Whether a number rounded to within `half_unit` agrees.
+pub fn accepts_rounded(tolerance: Tolerance, recorded: f64, expected: f64, half_unit: f64) -> bool {
+    tolerance.accepts(recorded, expected)
+        || half_unit > 0.0
+            && Tolerance::new(tolerance.absolute() + half_unit, tolerance.relative())
+                .is_some_and(|tolerance| tolerance.accepts(recorded, expected))
+}
+
+/// m, and Σ|f·loss_sum| / c in nats per target: what rounding of a window's loss scales with.
+fn terms(ledger: &WindowLedger) -> (u64, f64) {
+    let weighted = |microbatch: &Microbatch| {
+        let declared = microbatch.declared.filter(|_| microbatch.valid_targets > 0)?;
+        Some((microbatch.loss_sum? * declared).abs()).filter(|term| term.is_finite())
+    };
+    let magnitude: ExactSum = ledger.microbatches.iter().filter_map(weighted).collect();
+    let terms = ledger.counts.valid_targets.saturating_add(ledger.microbatches.len() as u64);
+    (terms, magnitude.over(ledger.counts.reduction.max(1)))
+}
+
+/// The logged denominator against N, or against the count that the declared formula divides by.
+fn denominator(contract: &Contract, ledger: &WindowLedger, rank: u64, logged: &Logged) -> Option<Delta> {
+    let recorded = logged.denominator?.get();
+    let own = ledger.counts.denominator(Base::of(contract.formula), rank)?;
+    let agrees = recorded == own || recorded == ledger.counts.valid_targets;
+    let explanation = (!agrees).then_some(Explanation::DifferentObjective);
+    Some(Delta { recorded: recorded as f64, expected: own as f64, explanation })
+}

@@ -1,0 +1,190 @@
+//! The fold over windows: exact totals, weights, and what was claimed against them.
+//!
+//! Invariant: a window's numbers depend on its records and on the windows before it, never on how ranks or microbatches
+//! were ordered in a file. Memory does not grow with windows but for the losses that `logged.windows` can ask for.
+use super::base::Base;
+use super::base::WindowCounts;
+use super::claim;
+use super::history::History;
+use super::microbatch::Microbatch;
+use super::microbatch::Source;
+use super::weights::WeightTolerance;
+use super::weights::Weights;
+use super::window::End;
+use super::window::MeanOfMeans;
+use super::window::WindowLedger;
+use crate::manifest::contract::Contract;
+use crate::manifest::event::Event;
+use crate::manifest::resume::Resume;
+use crate::manifest::window::RankWindow;
+use crate::manifest::window::Window;
+use crate::numeric::exact::ExactSum;
+use crate::numeric::tolerance::Tolerance;
+
+/// Tallies windows, in order.
+pub struct Ledger {
+    contract: Contract,
+    base: Base,
+    tolerance: Tolerance,
+    resume: Option<Resume>,
+    history: History,
+}
+
+impl Ledger {
+    /// A ledger for a run under a contract, continuing a carried window where there is one.
+    pub fn new(contract: &Contract, resume: Option<&Resume>) -> Self {
+        let declared = contract.tolerance;
+        let tolerance = Tolerance::new(declared.absolute.get(), declared.relative.get());
+        Ledger {
+            contract: contract.clone(),
+            base: Base::of(contract.formula),
+            // A contract with a negative tolerance is refused before (GA118); nothing is tolerated then.
+            tolerance: tolerance.unwrap_or_else(|| Tolerance::new(0.0, 0.0).expect("bug: 0 is a tolerance")),
+            resume: resume.cloned(),
+            history: History::default(),
+        }
+    }
+
+    /// What the next window's numbers come to.
+    pub fn tally(&mut self, window: &Window) -> WindowLedger {
+        let is_restored = window.ranks.iter().any(|rank| rank.restore.is_some());
+        if is_restored {
+            self.history.forget();
+        }
+        let resume = self.resume.take_if(|resume| resume.window.get() == window.window);
+        let mut counts = WindowCounts::new(&self.contract, window.window, self.history.previous_valid_targets());
+        let mut microbatches = Vec::with_capacity(window.ranks.iter().map(|rank| rank.events.len()).sum());
+        for rank in &window.ranks {
+            let first = microbatches.len();
+            carried(rank.rank, resume.as_ref(), &mut microbatches);
+            recorded(rank, first, &mut microbatches);
+            counts.add_rank(&microbatches[first..]);
+        }
+        let mut ledger = WindowLedger {
+            window: window.window,
+            counts,
+            loss_sum: ExactSum::new(),
+            microbatches,
+            nonfinite: 0,
+            is_resumed: resume.is_some(),
+            end: end(window),
+            token_mean: None,
+            loss: None,
+            mean_of_means: None,
+            weights: Weights::default(),
+            claims: Vec::new(),
+        };
+        self.weigh(&mut ledger);
+        self.history.push(&ledger);
+        ledger.claims = claim::claims(&self.contract, self.tolerance, window, &ledger, &self.history);
+        ledger
+    }
+
+    /// Declared weights, sums and means, in one pass over the microbatches.
+    fn weigh(&self, ledger: &mut WindowLedger) {
+        let tolerance = WeightTolerance {
+            relative: self.tolerance.relative(),
+            absolute: self.tolerance.absolute(),
+            arithmetic: self.contract.loss_arithmetic(),
+        };
+        let constant = matches!(self.base, Base::TokenMean | Base::UnshiftedCount | Base::SlotMean);
+        let mut shared = None;
+        let mut means = ExactSum::new();
+        let mut weighted = ExactSum::new();
+        let (mut has_mean, mut is_weighted) = (!ledger.microbatches.is_empty(), true);
+        for (index, microbatch) in ledger.microbatches.iter_mut().enumerate() {
+            if shared.is_none() || !constant {
+                shared = ledger.counts.fraction(self.base, microbatch).map(|fraction| fraction.weight());
+            }
+            microbatch.declared = shared;
+            match (microbatch.loss_sum, microbatch.mean()) {
+                (Some(loss_sum), mean) => {
+                    ledger.loss_sum.add(loss_sum);
+                    match mean.filter(|mean| mean.is_finite()) {
+                        Some(mean) => means.add(mean),
+                        None => has_mean = false,
+                    }
+                    if self.base != Base::TokenMean && microbatch.valid_targets > 0 {
+                        match shared.filter(|weight| weight.is_finite()) {
+                            Some(weight) => weighted.add_product(weight, loss_sum),
+                            None => is_weighted = false,
+                        }
+                    }
+                }
+                (None, _) => {
+                    ledger.nonfinite += 1;
+                    has_mean = false;
+                }
+            }
+            ledger.weights.add(index, microbatch, tolerance);
+        }
+        let terms = ledger.counts.valid_targets.saturating_add(ledger.microbatches.len() as u64);
+        ledger.weights.explain(terms, tolerance);
+        let whole = ledger.nonfinite == 0 && ledger.counts.valid_targets > 0;
+        ledger.token_mean = whole.then(|| ledger.loss_sum.over(ledger.counts.valid_targets)).filter(|x| x.is_finite());
+        ledger.loss = match self.base {
+            Base::TokenMean => ledger.token_mean,
+            _ => (whole && is_weighted).then(|| weighted.over(ledger.counts.reduction)).filter(|x| x.is_finite()),
+        };
+        let averaged = has_mean.then(|| means.over(ledger.microbatches.len() as u64)).filter(|x| x.is_finite());
+        ledger.mean_of_means = averaged.zip(ledger.token_mean).map(|(loss, truth)| drift(loss, truth));
+    }
+}
+
+/// How far a mean of means lies from the loss of the whole window.
+fn drift(loss: f64, truth: f64) -> MeanOfMeans {
+    let absolute_drift = (loss - truth).abs();
+    let relative_drift = if absolute_drift == 0.0 { 0.0 } else { absolute_drift / truth.abs() };
+    MeanOfMeans { loss, absolute_drift, relative_drift: relative_drift.is_finite().then_some(relative_drift) }
+}
+
+/// The microbatches that an earlier run had done of the window on a rank.
+fn carried(rank: u64, resume: Option<&Resume>, microbatches: &mut Vec<Microbatch>) {
+    let resumed = resume.iter().flat_map(|resume| &resume.ranks).find(|resumed| resumed.rank.get() == rank);
+    for (index, carried) in resumed.iter().flat_map(|resumed| resumed.microbatches.iter()).enumerate() {
+        microbatches.push(Microbatch::carried(rank, index as u64, carried));
+    }
+}
+
+/// The microbatches that a rank recorded; the rank's own begin at `first`.
+fn recorded(rank: &RankWindow, first: usize, microbatches: &mut Vec<Microbatch>) {
+    let mut rescales = rescales(rank);
+    let mut rescaled: f64 = rescales.iter().map(|&(_, factor)| factor).product();
+    for (position, indexed, backward) in rank.backwards() {
+        while rescales.first().is_some_and(|&(at, _)| at < position) {
+            rescales.remove(0);
+            rescaled = rescales.iter().map(|&(_, factor)| factor).product();
+        }
+        let backward_index = (microbatches.len() - first) as u64;
+        let source = Source { position, event: indexed.index };
+        microbatches.push(Microbatch::recorded(rank.rank, backward_index, source, backward, rescaled));
+    }
+}
+
+/// Position and factor of each rescale before the optimizer's step, in order.
+fn rescales(rank: &RankWindow) -> Vec<(usize, f64)> {
+    let mut rescales = Vec::new();
+    for (position, indexed) in rank.events.iter().enumerate() {
+        match &indexed.event {
+            Event::Rescale(rescale) => rescales.push((position, rescale.factor.get())),
+            Event::OptimizerStep(_) => break,
+            _ => {}
+        }
+    }
+    rescales
+}
+
+/// How the window ended, on whichever rank got furthest.
+fn end(window: &Window) -> End {
+    let mut end = End::Open;
+    for indexed in window.ranks.iter().flat_map(|rank| &rank.events) {
+        let this = match indexed.event {
+            Event::OptimizerStep(_) => return End::Stepped,
+            Event::Carry(_) => End::Carried,
+            Event::Drop(_) => End::Dropped,
+            _ => continue,
+        };
+        end = end.max(this);
+    }
+    end
+}

@@ -1,0 +1,5 @@
+//! The receipt: document, seal, check.
+pub mod document;
+mod seal;
+
+pub use seal::Sealed;

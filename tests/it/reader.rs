@@ -1,0 +1,3 @@
+//! Reading: bytes to events, and every fault at its place.
+mod recorded;
+mod run;
