@@ -90,11 +90,11 @@ fn too_soon(judged: &Judged<'_>, rank: &RankClock, recorded: &RankWindow) -> Vec
         let done = rank.trace.backwards.iter().filter(|backward| backward.position < position).count();
         let after = format!("after {done} of its {}", count(rank.trace.counts.backward, "backward"));
         match &indexed.event {
-            Event::Logged(logged) if logged.window.value() > window => {
-                let about = logged.window.value();
+            Event::Logged(logged) if logged.window.get() > window => {
+                let about = logged.window.get();
                 faults.push((indexed.index, format!("values of window {about} were logged before it began")));
             }
-            Event::Logged(logged) if logged.window.value() == window && position < last.position => {
+            Event::Logged(logged) if logged.window.get() == window && position < last.position => {
                 faults.push((indexed.index, format!("the window's values were logged {after}")));
             }
             Event::Parameters(_) if first < position && position < last.position => {

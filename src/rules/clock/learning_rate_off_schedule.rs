@@ -29,7 +29,7 @@ rule! {
 
 fn check(judged: &Judged<'_>, findings: &mut Findings) {
     let Some(scheduler) = &judged.contract.scheduler else { return };
-    let relative = judged.contract.tolerance.relative.value();
+    let relative = judged.contract.tolerance.relative.get();
     let ticks_seen = judged.contract.observes(Unobserved::SchedulerStep);
     for rank in judged.clock.ranks.iter().filter(|rank| rank.has_one_meaning()) {
         for rate in rank.rates.iter().filter(|rate| ticks_seen || !rate.is_tick) {
@@ -60,8 +60,8 @@ fn finding(judged: &Judged<'_>, rank: &RankClock, rate: &Rate, index: u64, refer
 /// Whether the rate is the schedule's at a multiple of the index.
 fn elsewhere(judged: &Judged<'_>, recorded: f64, index: u64) -> Option<String> {
     let scheduler = judged.contract.scheduler.as_ref()?;
-    let relative = judged.contract.tolerance.relative.value();
-    let (steps, ranks) = (judged.clock.declared, judged.contract.world_size.value());
+    let relative = judged.contract.tolerance.relative.get();
+    let (steps, ranks) = (judged.clock.declared, judged.contract.world_size.get());
     let multiples = [("K", steps), ("W", ranks)].into_iter().filter(|(_, factor)| *factor > 1);
     multiples
         .filter_map(|(name, factor)| Some((name, factor, index.checked_mul(factor)?)))

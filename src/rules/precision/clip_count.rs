@@ -61,11 +61,11 @@ fn miscounted(rank: &RankClock) -> Option<(u64, String, f64)> {
 }
 
 fn other_bound(judged: &Judged<'_>, rank: &RankClock, recorded: &RankWindow, findings: &mut Findings) {
-    let Some(declared) = judged.contract.clip.map(|clip| clip.max_norm.value()) else { return };
-    let relative = judged.contract.tolerance.relative.value();
+    let Some(declared) = judged.contract.clip.map(|clip| clip.max_norm.get()) else { return };
+    let relative = judged.contract.tolerance.relative.get();
     for tick in &rank.trace.clips {
         let Some(Event::Clip(clip)) = recorded.events.get(tick.position).map(|indexed| &indexed.event) else { continue };
-        let bound = clip.max_norm.value();
+        let bound = clip.max_norm.get();
         let distance = (bound - declared).abs();
         if distance > relative * declared.abs() {
             let message = format!("clipped to {bound} where the contract declares {declared}");

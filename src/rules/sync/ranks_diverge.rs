@@ -103,8 +103,8 @@ fn accumulated(judged: &Judged<'_>, recorded: &RankWindow) -> Option<Held> {
 
 fn logged_gradient(window: u64, indexed: &Indexed) -> Option<Held> {
     let Event::Logged(logged) = &indexed.event else { return None };
-    let gradient = logged.gradient.as_ref().filter(|_| logged.window.value() == window)?;
-    let rounding = logged.decimals.map_or(0.0, |decimals| unit(decimals.value()));
+    let gradient = logged.gradient.as_ref().filter(|_| logged.window.get() == window)?;
+    let rounding = logged.decimals.map_or(0.0, |decimals| unit(decimals.get()));
     Some(vector("logged gradients", "/logged/gradient", indexed.index, gradient, rounding))
 }
 
@@ -116,7 +116,7 @@ fn unit(decimals: u64) -> f64 {
 fn clip_norm(rank: &RankClock, recorded: &RankWindow) -> Option<Held> {
     let after = rank.trace.clips.iter().rev().find(|tick| tick.phase >= Phase::Complete)?;
     let Event::Clip(clip) = &recorded.events.get(after.position)?.event else { return None };
-    let values = vec![clip.norm?.value()];
+    let values = vec![clip.norm?.get()];
     let field = "/clip/norm";
     Some(Held { what: "norms before clipping", field, index: after.index, values, is_norm: true, rounding: 0.0 })
 }
@@ -145,19 +145,19 @@ fn parameters(rank: &RankClock, recorded: &RankWindow) -> Vec<Held> {
 }
 
 fn vector(what: &'static str, field: &'static str, index: u64, values: &Vector, rounding: f64) -> Held {
-    let values = values.iter().map(|value| value.value()).collect();
+    let values = values.iter().map(|value| value.get()).collect();
     Held { what, field, index, values, is_norm: false, rounding }
 }
 
 /// The component furthest beyond tolerance, with its relative distance.
 fn divergence(judged: &Judged<'_>, here: &Held, there: &Held) -> Option<(usize, f64)> {
     let tolerance = judged.contract.tolerance;
-    let absolute = if here.is_norm { 0.0 } else { tolerance.absolute.value() } + here.rounding + there.rounding;
+    let absolute = if here.is_norm { 0.0 } else { tolerance.absolute.get() } + here.rounding + there.rounding;
     let components = here.values.iter().zip(&there.values).enumerate();
     let beyond = components.filter_map(|(position, (value, reference))| {
         let distance = (value - reference).abs();
         let size = if *reference == 0.0 { value.abs() } else { reference.abs() };
-        let is_beyond = distance > absolute + tolerance.relative.value() * reference.abs();
+        let is_beyond = distance > absolute + tolerance.relative.get() * reference.abs();
         is_beyond.then(|| (position, if distance.is_finite() { distance / size } else { f64::MAX }))
     });
     beyond.reduce(|worst, next| if next.1 > worst.1 { next } else { worst })
