@@ -34,8 +34,6 @@ pub struct Judgement {
 pub struct Facts {
     /// T
     pub totals: RunTotals,
-    /// T
-    pub evidence: std::collections::BTreeMap<crate::manifest::contract::Evidence, crate::finding::Severity>,
     /// Updates that moved the weights.
     pub updates_applied: u64,
     /// Updates that did not.
@@ -44,6 +42,19 @@ pub struct Facts {
     pub superseded: u64,
     /// Where the clocks stand at the end.
     pub clocks: Carried,
+}
+
+/// T
+#[derive(Clone, Debug, Default)]
+pub struct RunTotals {
+    /// T
+    pub windows: u64,
+    /// T
+    pub microbatches: u64,
+    /// T
+    pub valid_targets: u64,
+    /// T
+    pub loss_sum: crate::numeric::exact::ExactSum,
 }
 
 impl Judgement {
@@ -76,6 +87,7 @@ pub fn judge<S: EventStream>(
     let mut ledger = Ledger::new(contract, resume);
     let mut clock = Clock::new(contract, resume, partial);
     let mut updates = [0, 0];
+    let mut totals = RunTotals::default();
     while let Some(window) = aligner.next(&mut findings) {
         if findings.rejects() {
             continue; // nothing is judged any more; the rest is read for its faults
@@ -88,10 +100,15 @@ pub fn judge<S: EventStream>(
         }
         let judged = Judged { contract, resume, window: &window, ledger: &ledger, clock: &clock };
         let before = findings.errors();
+        totals.windows += 1;
+        totals.microbatches += judged.ledger.microbatches.len() as u64;
+        totals.valid_targets += judged.ledger.valid_targets();
+        totals.loss_sum.merge(&judged.ledger.loss_sum);
         rules::judge(&judged, &mut findings);
         observe(&judged, findings.errors() == before);
     }
     let facts = Facts {
+        totals,
         updates_applied: updates[0],
         updates_skipped: updates[1],
         superseded: aligner.superseded(),

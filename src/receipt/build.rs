@@ -91,14 +91,14 @@ impl Builder {
             eligible: true,
             verdict: if violated { Verdict::Violated } else { Verdict::Verified },
             contract: Some(contract.clone()),
-            limitations: limitations::of(contract, &totals, &facts.evidence, blank.options.partial),
+            limitations: limitations::of(contract, &totals, &Default::default(), blank.options.partial),
             totals: Some(totals),
-            evidence: Some(facts.evidence.clone()),
+            evidence: None,
             windows: (self.detail >= Detail::Windows).then_some(self.windows),
             microbatches: (self.detail == Detail::Full).then_some(self.microbatches),
             carried: self.carried.map(|(window, ranks)| carried::carried(window, ranks, &facts.clocks)),
-            counterexample: facts.counterexample.clone(),
-            diagnosis: Some(facts.diagnosis.clone()),
+            counterexample: None,
+            diagnosis: None,
             ..blank
         }
     }
