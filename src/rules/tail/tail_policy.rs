@@ -46,7 +46,8 @@ fn check(judged: &Judged<'_>, findings: &mut Findings) {
         };
         let faults = [treatment, runs_on(judged, rank)];
         for (place, message) in faults.into_iter().flatten().chain(wrong_ending(judged, rank, recorded)) {
-            findings.report(Finding::new(Code::GA601, place, message));
+            let magnitude = rank.microbatches as f64;
+            findings.report(Finding::new(Code::GA601, place, message).with_magnitude(magnitude));
         }
         unseen(judged, rank, findings);
     }
