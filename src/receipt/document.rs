@@ -8,6 +8,7 @@ use crate::finding::{Code, Place, Severity};
 use crate::manifest::contract::{Contract, Evidence, Tail};
 use crate::manifest::event::Outcome;
 use crate::manifest::identifier::Identifier;
+use crate::manifest::list::Vector;
 use crate::manifest::resume::ResumedRank;
 use crate::numeric::rounding::Explanation;
 use schemars::JsonSchema;
@@ -250,8 +251,8 @@ pub struct MeanOfMeansReport {
     pub relative_drift: Option<Finite>,
 }
 
-/// What one `logged` event claimed, as far as it could be compared.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// What one `logged` or `clip` event claimed, as far as it could be compared.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimReport {
     /// The rank.
@@ -266,7 +267,17 @@ pub struct ClaimReport {
     pub denominator: Option<Compared>,
     /// The claimed or clipped norm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub norm: Option<Compared>,
+    pub gradient_norm: Option<Compared>,
+    /// Relative L2 distance of the claimed gradient from what the declared formula gives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gradient_drift: Option<Finite>,
+}
+
+impl ClaimReport {
+    /// Whether anything could be compared.
+    pub fn says_something(&self) -> bool {
+        self.loss.is_some() || self.denominator.is_some() || self.gradient_norm.is_some() || self.gradient_drift.is_some()
+    }
 }
 
 /// A recorded number beside the expected one.
@@ -322,7 +333,7 @@ pub struct MicrobatchReport {
     pub sync: Option<bool>,
     /// The gradient numerator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gradient_sum: Option<Vec<Finite>>,
+    pub gradient_sum: Option<Vector>,
 }
 
 /// A carried window and the clocks as they stood: the next manifest's `resume` but for `previous_receipt`, which is
