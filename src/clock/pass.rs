@@ -22,7 +22,6 @@ use crate::manifest::contract::Unobserved;
 use crate::manifest::event::Event;
 use crate::manifest::event::OptimizerStep;
 use crate::manifest::event::Outcome;
-use crate::manifest::window::RankWindow;
 
 /// One pass over a rank's stretch of a window.
 pub(super) struct Pass<'a> {
@@ -39,11 +38,10 @@ pub(super) struct Pass<'a> {
     ticks: u64,
     /// Whether the epoch ended since the last backward.
     at_epoch_end: bool,
-    phases: Vec<Phase>,
 }
 
 impl<'a> Pass<'a> {
-    pub(super) fn new(state: &'a mut RankState, contract: &'a Contract, recorded: &RankWindow, trace: &Trace) -> Self {
+    pub(super) fn new(state: &'a mut RankState, contract: &'a Contract, trace: &Trace) -> Self {
         Pass {
             epochs_before: state.epochs.ended,
             state,
@@ -54,12 +52,7 @@ impl<'a> Pass<'a> {
             scaler_updated: false,
             ticks: 0,
             at_epoch_end: false,
-            phases: Trace::phases(recorded),
         }
-    }
-
-    pub(super) fn phase(&self, position: usize) -> Phase {
-        self.phases.get(position).copied().unwrap_or(Phase::Settled)
     }
 
     pub(super) fn take(&mut self, tick: Tick, event: &Event, clock: &mut RankClock) {

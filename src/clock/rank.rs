@@ -83,9 +83,9 @@ impl RankState {
             unscale_mismatches: Vec::new(),
             strange_scales: Vec::new(),
         };
-        let mut pass = Pass::new(self, contract, recorded, &clock.trace);
+        let mut pass = Pass::new(self, contract, &clock.trace);
         for (position, indexed) in recorded.events.iter().enumerate() {
-            let phase = pass.phase(position);
+            let phase = clock.trace.phase(position);
             pass.take(Tick { position, index: indexed.index, phase }, &indexed.event, &mut clock);
         }
         pass.finish(&mut clock, is_cut);

@@ -276,7 +276,10 @@ pub struct ClaimReport {
 impl ClaimReport {
     /// Whether anything could be compared.
     pub fn says_something(&self) -> bool {
-        self.loss.is_some() || self.denominator.is_some() || self.gradient_norm.is_some() || self.gradient_drift.is_some()
+        self.loss.is_some()
+            || self.denominator.is_some()
+            || self.gradient_norm.is_some()
+            || self.gradient_drift.is_some()
     }
 }
 

@@ -23,11 +23,13 @@ pub(super) fn of(
     limitations.extend(missing.map(|(kind, extent)| unrecorded(*kind, *extent)));
     if contract.numerator_source == Some(NumeratorSource::ScaledLoss) {
         limitations.push(
-            "the loss numerators are the framework's loss times its divisor: a wrong divisor can hide in them".to_owned(),
+            "the loss numerators are the framework's loss times its divisor: a wrong divisor can hide in them"
+                .to_owned(),
         );
     }
     if totals.superseded.get() > 0 {
-        limitations.push(format!("{} microbatches were superseded by a restore and not judged", totals.superseded.get()));
+        limitations
+            .push(format!("{} microbatches were superseded by a restore and not judged", totals.superseded.get()));
     }
     if partial {
         limitations.push("the run was read as one that still goes on: its open end was left out".to_owned());

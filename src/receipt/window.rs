@@ -6,7 +6,11 @@ use crate::ledger::WindowLedger;
 use crate::ledger::delta::Delta;
 use crate::ledger::microbatch::Microbatch;
 use crate::ledger::window::Claim;
-struct Fake { declared: Option<Vec<f64>>, token_mean: Vec<f64>, seen: Option<Vec<f64>> }
+struct Fake {
+    declared: Option<Vec<f64>>,
+    token_mean: Vec<f64>,
+    seen: Option<Vec<f64>>,
+}
 use crate::manifest::event::Event;
 use crate::manifest::identifier::Identifier;
 use crate::numeric::exact::ExactSum;
@@ -137,4 +141,3 @@ fn recorded(
         _ => None,
     }
 }
-

@@ -22,9 +22,23 @@ pub(crate) fn run(args: &VerifyArgs, _color: Color) -> Result<ExitCode, Failure>
         VerifyFormat::Text => {
             let mut text = String::new();
             for (folded, cause) in &verified.findings {
-                text.push_str(&format!("{:?}[{}] {}: {} {:?} x{} {:?} {:?}\n", folded.severity, folded.code, folded.code.name(), folded.message, folded.place, folded.count, folded.windows, cause));
+                text.push_str(&format!(
+                    "{:?}[{}] {}: {} {:?} x{} {:?} {:?}\n",
+                    folded.severity,
+                    folded.code,
+                    folded.code.name(),
+                    folded.message,
+                    folded.place,
+                    folded.count,
+                    folded.windows,
+                    cause
+                ));
             }
-            text.push_str(&format!("{:?} {:?}\n", verified.sealed.receipt().verdict, verified.sealed.receipt().diagnosis));
+            text.push_str(&format!(
+                "{:?} {:?}\n",
+                verified.sealed.receipt().verdict,
+                verified.sealed.receipt().diagnosis
+            ));
             output::print(text.as_bytes()).map_err(Failure::Print)?;
         }
     }

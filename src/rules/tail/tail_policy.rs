@@ -103,8 +103,9 @@ fn runs_on(judged: &Judged<'_>, rank: &RankClock) -> Option<(Place, String)> {
 /// A `carry` or `drop` that is not about what the window holds.
 fn wrong_ending(judged: &Judged<'_>, rank: &RankClock, recorded: &RankWindow) -> Option<(Place, String)> {
     let is_done = !rank.trace.steps.is_empty() && rank.microbatches >= judged.clock.declared;
-    let contents = Contents::of(judged.clock.window, rank, recorded, judged.contract.tolerance);
-    recorded.events.iter().find_map(|indexed| {
+    let contents = || Contents::of(judged.clock.window, rank, recorded, judged.contract.tolerance);
+    let mut endings = rank.trace.endings.iter().filter_map(|tick| recorded.events.get(tick.position));
+    endings.find_map(|indexed| {
         let (what, (field, message)) = match &indexed.event {
             Event::Carry(carry) if is_of_next(judged, carry.window.get(), carry.microbatches.len()) => return None,
             Event::Carry(_) | Event::Drop(_) if is_done => {
@@ -112,8 +113,8 @@ fn wrong_ending(judged: &Judged<'_>, rank: &RankClock, recorded: &RankWindow) ->
                 let message = format!("a full window was stepped and then {done}");
                 return Some((judged.clock.place(rank, indexed.index), message));
             }
-            Event::Carry(carry) => ("the carry", contents.carried(carry)?),
-            Event::Drop(drop) => ("the drop", contents.dropped(drop)?),
+            Event::Carry(carry) => ("the carry", contents().carried(carry)?),
+            Event::Drop(drop) => ("the drop", contents().dropped(drop)?),
             _ => return None,
         };
         Some((judged.clock.place(rank, indexed.index).at(field), format!("{what} {message}")))
