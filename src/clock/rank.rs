@@ -102,7 +102,8 @@ impl RankState {
         let index = recorded.events.first().map_or(0, |first| first.index);
         // Under `on_skip.update: "advance"` some loops save the counter that they show, skipped updates included.
         let agrees = counted == Some(claimed) || with_skipped == Some(claimed);
-        if !agrees {
+        if counted.is_none() {
+            // What was counted is better known than what is claimed.
             let skipped = self.updates.skipped.filter(|_| continues);
             self.updates = Updates { applied: Some(claimed), skipped };
         }
