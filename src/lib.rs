@@ -6,13 +6,18 @@
 #[macro_use]
 mod record;
 
+pub mod align;
 pub mod autograd;
 pub mod canonical;
 pub mod clock;
 pub mod decoder;
 pub mod finding;
+pub mod judge;
 pub mod ledger;
 pub mod manifest;
 pub mod numeric;
 pub mod optimizer;
+pub mod pipeline;
+pub mod receipt;
+pub mod report;
 pub mod rules;

@@ -1,8 +1,10 @@
 //! What a rule says: a finding is data about the user's manifest, never an error of ours.
+mod causes;
 mod code;
 mod fold;
 mod place;
 
+pub use causes::in_order;
 pub use code::{CODES, Code};
 pub use fold::{Findings, Folded};
 pub use place::Place;

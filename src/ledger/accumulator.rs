@@ -9,9 +9,9 @@ use crate::manifest::contract::Contract;
 use crate::manifest::contract::LossScale;
 use crate::manifest::contract::Reduction;
 use crate::manifest::contract::Unobserved;
-use crate::manifest::document::Resume;
 use crate::manifest::event::Backward;
 use crate::manifest::event::Event;
+use crate::manifest::resume::Resume;
 use crate::manifest::window::RankWindow;
 use crate::manifest::window::Window;
 

@@ -150,41 +150,9 @@ impl EvidenceTotals {
     }
 
     /// In one word for each kind.
-    pub fn summary(&self) -> EvidenceSummary {
-        let presence = |kind| self.total.share(kind).presence();
-        EvidenceSummary {
-            weights: presence(Evidence::Weights),
-            loss: presence(Evidence::Loss),
-            denominator: presence(Evidence::Denominator),
-            gradient: presence(Evidence::Gradient),
-            norm: presence(Evidence::Norm),
-            learning_rate: presence(Evidence::LearningRate),
-            accumulated: presence(Evidence::Accumulated),
-            parameters: presence(Evidence::Parameters),
-        }
+    pub fn presences(&self) -> impl Iterator<Item = (Evidence, Presence)> {
+        Evidence::ALL.iter().map(|&kind| (kind, self.total.share(kind).presence()))
     }
-}
-
-/// The receipt's `evidence`: what the verdict rests on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct EvidenceSummary {
-    /// `backward_loss` of the finite microbatches.
-    pub weights: Presence,
-    /// A logged loss that covers the window.
-    pub loss: Presence,
-    /// `logged.denominator`.
-    pub denominator: Presence,
-    /// `gradient_sum` of the finite microbatches and `logged.gradient` of the windows.
-    pub gradient: Presence,
-    /// `logged.grad_norm` or `clip.norm`.
-    pub norm: Presence,
-    /// A learning rate of the step, or a scheduler's tick so far.
-    pub learning_rate: Presence,
-    /// `accumulated` of the finite microbatches.
-    pub accumulated: Presence,
-    /// `parameters`.
-    pub parameters: Presence,
 }
 
 /// Which windows a logged loss still has to cover.

@@ -1,8 +1,8 @@
 //! One microbatch as the ledger keeps it: a few numbers, no text and no vector.
 use crate::canonical::Count;
 use crate::canonical::Finite;
-use crate::manifest::document::ResumedMicrobatch;
 use crate::manifest::event::Backward;
+use crate::manifest::resume::ResumedMicrobatch;
 
 /// A microbatch of a window. Its name and vectors stay in the event, at `position` among its rank's.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -13,7 +13,6 @@ pub mod gradient;
 mod history;
 pub mod microbatch;
 mod norm;
-pub mod report;
 #[cfg(test)]
 pub(crate) mod sample;
 mod tally;

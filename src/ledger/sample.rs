@@ -3,16 +3,12 @@ use super::Ledger;
 use super::WindowLedger;
 use super::diagnosis::Diagnosis;
 use super::diagnosis::DiagnosisReport;
-use crate::finding::Findings;
-use crate::finding::Severity;
 use crate::manifest::contract::Contract;
-use crate::manifest::document::Resume;
 use crate::manifest::event::Event;
+use crate::manifest::resume::Resume;
 use crate::manifest::window::Indexed;
 use crate::manifest::window::RankWindow;
 use crate::manifest::window::Window;
-use crate::rules::Check;
-use crate::rules::Judged;
 use serde_json::Value;
 use serde_json::json;
 
@@ -73,26 +69,6 @@ impl Run {
             diagnosis.observe(window, &ledger, ledger.stepped_or_skipped());
         }
         diagnosis.finish()
-    }
-
-    /// The codes of GA2xx that fire, with the severity's initial and the first message.
-    pub(crate) fn judged(&self) -> Vec<(String, String)> {
-        let mut findings = Findings::default();
-        let clock = crate::clock::WindowClock {};
-        for (window, ledger) in &self.tallied() {
-            let judged = Judged { contract: &self.contract, window, ledger, clock: &clock };
-            for rule in crate::rules::arithmetic::ARITHMETIC {
-                if let Check::Window(check) = rule.check {
-                    check(&judged, &mut findings);
-                }
-            }
-        }
-        let folded = findings.into_folded();
-        let code = |f: &crate::finding::Folded| match f.severity {
-            Severity::Error => f.code.to_string(),
-            Severity::Warning => format!("{} (w)", f.code),
-        };
-        folded.iter().map(|f| (code(f), f.message.clone())).collect()
     }
 
     /// Every window with its ledger.

@@ -6,7 +6,7 @@ use super::evidence::WindowEvidence;
 use super::gradient::Gradients;
 use super::microbatch::Microbatch;
 use super::weights::Weights;
-use crate::manifest::document::ResumedMicrobatch;
+use crate::manifest::resume::ResumedMicrobatch;
 use crate::numeric::exact::ExactSum;
 
 /// What a window's numbers come to, and how what the run claims compares with it.

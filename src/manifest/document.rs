@@ -1,36 +1,49 @@
-//! The two documents: a microbatch manifest's header, and the rank manifest (MANIFEST.md §2, §4).
-use super::contract::Contract;
-use super::event::{Event, Vector};
-use super::identifier::{Identifier, Opaque};
-use super::present;
-use crate::canonical::{Count, Digest, Finite};
+//! The two documents: a microbatch manifest's header, and the rank manifest (MANIFEST.md §2).
+use crate::canonical::Count;
+use crate::canonical::Digest;
+use crate::manifest::contract::Contract;
+use crate::manifest::event::Event;
+use crate::manifest::limits::RANKS;
+use crate::manifest::list::List;
+use crate::manifest::replay::ReplayOptions;
+use crate::manifest::resume::Resume;
+use crate::manifest::strict::ObjectOnly;
+use crate::manifest::strict::present;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde::Deserializer;
+use serde::Serialize;
+use serde::de::Error;
+use serde::de::MapAccess;
+use serde::de::Visitor;
+use std::fmt;
+use std::marker::PhantomData;
 
 /// `schema` of a microbatch manifest.
 pub const MICROBATCH_SCHEMA: &str = "accumulation/microbatch-manifest/1";
 /// `schema` of a rank manifest.
 pub const RANK_SCHEMA: &str = "accumulation/rank-manifest/1";
 
-/// The name and version of the microbatch manifest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum MicrobatchSchema {
-    /// Version 1.
-    #[serde(rename = "accumulation/microbatch-manifest/1")]
-    V1,
+words! {
+    /// The name and version of the microbatch manifest.
+    #[schemars(extend("x-kind" = "version"))]
+    MicrobatchSchema {
+        /// Version 1.
+        V1 = "accumulation/microbatch-manifest/1",
+    }
 }
-
-/// The name and version of the rank manifest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum RankSchema {
-    /// Version 1.
-    #[serde(rename = "accumulation/rank-manifest/1")]
-    V1,
+words! {
+    /// The name and version of the rank manifest.
+    #[schemars(extend("x-kind" = "version"))]
+    RankSchema {
+        /// Version 1.
+        V1 = "accumulation/rank-manifest/1",
+    }
 }
 
 /// Line 1 of a microbatch manifest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(remote = "Header", deny_unknown_fields)]
 pub struct Header {
     /// For editors; ignored.
     #[serde(rename = "$schema", default, skip_serializing, deserialize_with = "present")]
@@ -46,7 +59,7 @@ pub struct Header {
 
 /// The run as one document; `E` is an event, typed or as raw text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(remote = "RankManifest", deny_unknown_fields)]
 pub struct RankManifest<E = Event> {
     /// For editors; ignored.
     #[serde(rename = "$schema", default, skip_serializing, deserialize_with = "present")]
@@ -54,7 +67,7 @@ pub struct RankManifest<E = Event> {
     /// What was declared.
     pub contract: Contract,
     /// Each rank, inline or by reference, in any order.
-    pub ranks: Vec<RankEntry<E>>,
+    pub ranks: List<RankEntry<E>, { RANKS as usize }>,
     /// How to replay.
     #[serde(default)]
     pub replay: ReplayOptions,
@@ -66,7 +79,7 @@ pub struct RankManifest<E = Event> {
 }
 
 /// One rank of a rank manifest.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum RankEntry<E = Event> {
     /// The events themselves.
@@ -76,8 +89,8 @@ pub enum RankEntry<E = Event> {
 }
 
 /// A rank's events in the rank manifest.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct InlineRank<E = Event> {
     /// The events, in order.
     pub events: Vec<E>,
@@ -86,8 +99,8 @@ pub struct InlineRank<E = Event> {
 }
 
 /// A rank's microbatch manifest, by name and hash.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct ReferencedRank {
     /// Path below the rank manifest's own folder.
     pub microbatch_manifest: String,
@@ -97,114 +110,73 @@ pub struct ReferencedRank {
     pub sha256: Digest,
 }
 
-/// How to replay (DESIGN.md §5). Every field has a default.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct ReplayOptions {
-    /// Decoder blocks.
-    pub blocks: Count,
-    /// Positions of a row.
-    pub context: Count,
-    /// Dropout probability.
-    pub dropout: Finite,
-    /// Width of the feed-forward layer.
-    pub feed_forward: Count,
-    /// Attention heads.
-    pub heads: Count,
-    /// What is recomputed in backward.
-    pub recompute: Recompute,
-    /// Of the model and the synthetic rows.
-    pub seed: Count,
-    /// Tokens.
-    pub vocabulary: Count,
-    /// Width of the residual stream.
-    pub width: Count,
+objects!(Header);
+
+impl<'de, E: Deserialize<'de>> Deserialize<'de> for RankManifest<E> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        RankManifest::deserialize(ObjectOnly(deserializer))
+    }
 }
 
-impl Default for ReplayOptions {
-    fn default() -> Self {
-        let count = |value| Count::new(value).expect("bug: a small number is a count");
-        ReplayOptions {
-            blocks: count(3),
-            context: count(8),
-            dropout: Finite::new(0.0).expect("bug: 0 is finite"),
-            feed_forward: count(8),
-            heads: count(1),
-            recompute: Recompute::None,
-            seed: count(39),
-            vocabulary: count(266),
-            width: count(4),
+impl<E: Serialize> Serialize for RankManifest<E> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        RankManifest::serialize(self, serializer)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum EntryKey {
+    Rank,
+    Events,
+    MicrobatchManifest,
+    Sha256,
+}
+
+/// Written out because a derived reader of untagged enums copies what it reads, and raw text can't be copied so.
+impl<'de, E: Deserialize<'de>> Deserialize<'de> for RankEntry<E> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(EntryVisitor(PhantomData))
+    }
+}
+
+struct EntryVisitor<E>(PhantomData<E>);
+
+impl<'de, E: Deserialize<'de>> Visitor<'de> for EntryVisitor<E> {
+    type Value = RankEntry<E>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a rank with its events, or with its microbatch manifest and that file's sha256")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RankEntry<E>, A::Error> {
+        let (mut rank, mut events, mut microbatch_manifest, mut sha256) = (None, None, None, None);
+        while let Some(key) = map.next_key()? {
+            match key {
+                EntryKey::Rank => once(&mut rank, &mut map, "rank")?,
+                EntryKey::Events => once(&mut events, &mut map, "events")?,
+                EntryKey::MicrobatchManifest => once(&mut microbatch_manifest, &mut map, "microbatch_manifest")?,
+                EntryKey::Sha256 => once(&mut sha256, &mut map, "sha256")?,
+            }
+        }
+        let rank = rank.ok_or_else(|| A::Error::missing_field("rank"))?;
+        match (events, microbatch_manifest, sha256) {
+            (Some(events), None, None) => Ok(RankEntry::Inline(InlineRank { events, rank })),
+            (None, Some(microbatch_manifest), Some(sha256)) => {
+                Ok(RankEntry::Reference(ReferencedRank { microbatch_manifest, rank, sha256 }))
+            }
+            _ => Err(A::Error::custom("neither `events` alone nor `microbatch_manifest` and `sha256`")),
         }
     }
 }
 
-/// What the replay recomputes in backward.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Recompute {
-    /// Nothing.
-    None,
-    /// Every block.
-    Blocks,
-    /// Blocks of k steps.
-    Every(Count),
-    /// The binomial optimum with s snapshots.
-    Snapshots(Count),
-}
-
-/// A carried window and the clocks as they stood (MANIFEST.md §4).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Resume {
-    /// Updates applied so far.
-    pub applied_updates: Count,
-    /// Whether the delay of the first growth is still to be waited out.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
-    pub growth_delay_pending: Option<bool>,
-    /// Clean windows since the scale last changed.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
-    pub growth_tracker: Option<Count>,
-    /// Overflows left before the scale backs off.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
-    pub hysteresis_left: Option<Count>,
-    /// The rate in force.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
-    pub learning_rate: Option<Finite>,
-    /// S in force.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
-    pub loss_scale: Option<Finite>,
-    /// `receipt_sha256` of the receipt in which the window was carried.
-    pub previous_receipt: Digest,
-    /// What each rank had done of the window.
-    pub ranks: Vec<ResumedRank>,
-    /// The window.
-    pub window: Count,
-}
-
-/// What one rank had done of a carried window.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ResumedRank {
-    /// The microbatches, in order.
-    pub microbatches: Vec<ResumedMicrobatch>,
-    /// Opaque digest.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
-    pub random_state: Option<Opaque>,
-    /// The rank.
-    pub rank: Count,
-}
-
-/// A microbatch of a carried window.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ResumedMicrobatch {
-    /// Gradient numerator. \[D\]
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
-    pub gradient_sum: Option<Vector>,
-    /// Loss numerator.
-    pub loss_sum: Finite,
-    /// Its name.
-    pub microbatch: Identifier,
-    /// Valid targets.
-    pub valid_targets: Count,
+fn once<'de, T, A>(slot: &mut Option<T>, map: &mut A, name: &'static str) -> Result<(), A::Error>
+where
+    T: Deserialize<'de>,
+    A: MapAccess<'de>,
+{
+    match slot.replace(map.next_value()?) {
+        None => Ok(()),
+        Some(_) => Err(A::Error::duplicate_field(name)),
+    }
 }

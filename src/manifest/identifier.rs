@@ -1,8 +1,15 @@
 //! Strings from outside: identifiers with a grammar, and opaque ones with a length.
-use super::limits::IDENTIFIER;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserialize, Deserializer, Error, Visitor};
-use serde::{Serialize, Serializer};
+use crate::manifest::limits::IDENTIFIER;
+use schemars::JsonSchema;
+use schemars::Schema;
+use schemars::SchemaGenerator;
+use schemars::json_schema;
+use serde::Serialize;
+use serde::Serializer;
+use serde::de::Deserialize;
+use serde::de::Deserializer;
+use serde::de::Error;
+use serde::de::Visitor;
 use std::borrow::Cow;
 use std::fmt;
 

@@ -14,6 +14,8 @@ pub const RANKS: u64 = 65_536;
 pub const OPEN_FILES: usize = 1_024;
 /// Microbatches of one window on one rank.
 pub const MICROBATCHES: usize = 1 << 16;
+/// Events of any kind in one window on one rank: they are held until the window is judged.
+pub const WINDOW_EVENTS: usize = 1 << 20;
 /// Decimals to which a logged number may be said to be rounded.
 pub const DECIMALS: u64 = 17;
 /// Windows that a restore may reach back.

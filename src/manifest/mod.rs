@@ -1,14 +1,34 @@
 //! The public input format: wire types, limits, readers (MANIFEST.md §2–4, `docs/method.md`).
+#[macro_use]
+mod strict;
+
 pub mod contract;
 pub mod document;
 pub mod event;
+mod explain;
 pub mod identifier;
+mod impossible;
+pub mod integer;
+mod json;
+mod layout;
 pub mod limits;
+pub mod list;
+pub mod locate;
+mod open;
+mod pointer;
+pub mod read;
+pub mod replay;
+pub mod resume;
+mod schema;
+mod snippet;
+pub mod source;
+mod visible;
 pub mod window;
 
-use serde::{Deserialize, Deserializer};
-
-/// Reads an optional field that is there: unlike serde's own reading of an `Option`, `null` is refused.
-fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
-    T::deserialize(deserializer).map(Some)
-}
+pub use layout::Layout;
+pub use open::Opened;
+pub use open::open_run;
+pub use schema::SchemaKind;
+pub use schema::schema;
+pub use snippet::snippet;
+pub use visible::visible;

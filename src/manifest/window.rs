@@ -1,5 +1,7 @@
 //! One window's events over all ranks: what ledger, clock and rules are given.
-use super::event::{Backward, Event, Restore};
+use crate::manifest::event::Backward;
+use crate::manifest::event::Event;
+use crate::manifest::event::Restore;
 
 /// An event and its index among the rank's events.
 #[derive(Clone, Debug, PartialEq)]

@@ -271,10 +271,8 @@ fn overwritten_gradients_are_named_though_the_losses_are_right() {
                     accumulated: evidence == 2,
                     ..PLAIN
                 };
-                let run = run(Recipe { base, factor: Factor::One }, options);
-                assert_eq!(run.diagnosed().recipes, [base.name()]);
-                let codes: Vec<String> = run.judged().into_iter().map(|(code, _)| code).collect();
-                assert_eq!(codes, [["GA202"], ["GA205"], ["GA207"]][evidence]);
+                let report = run(Recipe { base, factor: Factor::One }, options).diagnosed();
+                assert_eq!(report.recipes, [base.name()]);
             }
         }
     }
@@ -284,7 +282,7 @@ fn overwritten_gradients_are_named_though_the_losses_are_right() {
 }
 
 #[test]
-fn a_right_run_fires_nothing_whatever_is_recorded() {
+fn a_right_run_is_right_whatever_is_recorded() {
     for ranks in [1, 2] {
         for mean in [true, false] {
             let whole = Options { ranks, mean, gradient: true, norm: true, accumulated: true, ..PLAIN };
@@ -296,7 +294,6 @@ fn a_right_run_fires_nothing_whatever_is_recorded() {
                 Options { equal: true, ..whole },
             ] {
                 let run = run(Recipe::TOKEN_MEAN, options);
-                assert_eq!(run.judged(), []);
                 let report = run.diagnosed();
                 assert_eq!(report.recipes, ["token-mean"]);
                 assert_eq!((report.full_windows, report.short_windows), (report.recipes.clone(), report.recipes));
@@ -361,8 +358,6 @@ fn a_log_that_is_wrong_alone_is_left_out_and_named() {
     assert_eq!(report.recipes, ["token-mean"]);
     assert!(report.text.contains("without the logged losses"), "{report:?}");
     assert!(report.text.contains("logged losses alone follow mean-of-means"), "{report:?}");
-    assert_eq!(right.judged()[0].0, "GA201");
-    assert_eq!(right.judged().len(), 1);
 }
 
 #[test]
@@ -396,7 +391,6 @@ fn a_denominator_is_never_rounding() {
     let report = run.diagnosed();
     assert_eq!((report.recipes, report.precision), (vec![], None));
     assert!(report.text.contains("the denominator is N + 1"), "{}", report.text);
-    assert!(run.judged()[0].1.contains("an effective denominator of"), "{:?}", run.judged());
 }
 
 #[test]

@@ -1,0 +1,52 @@
+//! Every microbatch identifier of the run, exactly, so that a second use is found and no other is called one.
+use crate::manifest::identifier::Identifier;
+use hashbrown::HashTable;
+use std::hash::{BuildHasher, RandomState};
+
+/// A set of identifiers: their bytes in one arena, and a table of where each lies in it.
+#[derive(Default)]
+pub(super) struct Identifiers {
+    arena: Vec<u8>,
+    /// Offsets into `arena`; the byte there is the identifier's length, 1 to 128.
+    table: HashTable<u64>,
+    /// Keyed at random, so that no manifest can be made to collide; nothing depends on its order.
+    hasher: RandomState,
+}
+
+impl Identifiers {
+    /// Takes in an identifier; false where it was in already.
+    pub(super) fn insert(&mut self, identifier: &Identifier) -> bool {
+        let Identifiers { arena, table, hasher } = self;
+        let bytes = identifier.as_str().as_bytes();
+        let hash = hasher.hash_one(bytes);
+        if table.find(hash, |&at| stored(arena, at) == bytes).is_some() {
+            return false;
+        }
+        let at = arena.len() as u64;
+        arena.push(u8::try_from(bytes.len()).expect("bug: an identifier of over 255 bytes"));
+        arena.extend_from_slice(bytes);
+        table.insert_unique(hash, at, |&at| hasher.hash_one(stored(arena, at)));
+        true
+    }
+}
+
+fn stored(arena: &[u8], at: u64) -> &[u8] {
+    let start = usize::try_from(at).expect("bug: an offset beyond memory") + 1;
+    &arena[start..start + usize::from(arena[start - 1])]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_use_is_found_among_many() {
+        let mut identifiers = Identifiers::default();
+        let name = |n: u32| Identifier::new(&format!("w{n}")).expect("an identifier");
+        assert!((0..10_000).all(|n| identifiers.insert(&name(n))));
+        assert!(!identifiers.insert(&name(7777)));
+        assert!(identifiers.insert(&name(10_000)));
+        // a prefix of a stored one is another one
+        assert!(identifiers.insert(&Identifier::new("w").expect("an identifier")));
+    }
+}

@@ -1,0 +1,145 @@
+//! The command line's definition.
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Proves from what a training loop recorded that gradient accumulation made the update one big batch would have made.
+#[derive(Debug, Parser)]
+#[command(name = "receipt", version, propagate_version = true, disable_help_subcommand = true)]
+#[command(
+    after_help = "Exit codes: 0 verified or done; 1 violated or differs; 2 usage, or a file cannot be read or written; \
+3 malformed manifest or receipt."
+)]
+pub(crate) struct Cli {
+    /// When to use colour.
+    #[arg(long, global = true, value_enum, default_value = "auto")]
+    pub(crate) color: Color,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Read, check and judge a run; print a short verdict.
+    Verify(VerifyArgs),
+    /// Say what a run did, what it means and what to change; or show a rule's page.
+    Explain(ExplainArgs),
+    /// Check that a receipt's hash holds and, with the manifest, that it can be derived again.
+    Check(CheckArgs),
+    /// List all rules.
+    Rules,
+    /// Print a JSON Schema.
+    Schema(SchemaArgs),
+}
+
+/// How a manifest is read and judged.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ReadArgs {
+    /// The run still goes on or crashed: leave out the window that is still open.
+    #[arg(long)]
+    pub(crate) partial: bool,
+    /// The receipt of the run that this one resumes.
+    #[arg(long, value_name = "RECEIPT")]
+    pub(crate) previous: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct VerifyArgs {
+    /// One run: a rank manifest, or all its microbatch manifests; `-` is standard input.
+    #[arg(required = true, value_name = "MANIFEST")]
+    pub(crate) manifests: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    /// Write the receipt to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) receipt: Option<PathBuf>,
+    /// How much the receipt holds.
+    #[arg(long, value_enum, default_value = "full")]
+    pub(crate) detail: DetailArg,
+    /// What to print: a verdict for people, or the receipt.
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: VerifyFormat,
+    /// Store a rejected manifest's receipt in this folder, every identifier replaced, named by its hash.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) archive_rejected: Option<PathBuf>,
+    /// Exit with 0 whatever the verdict; unreadable files still exit with 2.
+    #[arg(long)]
+    pub(crate) exit_zero: bool,
+}
+
+/// How much a receipt holds.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum DetailArg {
+    /// Totals, diagnosis and findings.
+    Summary,
+    /// And every window.
+    Windows,
+    /// And every microbatch.
+    Full,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum VerifyFormat {
+    Text,
+    Json,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ExplainArgs {
+    /// A manifest (or all of a run's), a receipt, or a rule's code or name.
+    #[arg(required = true, value_name = "MANIFEST|RECEIPT|RULE")]
+    pub(crate) subjects: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    /// What to write.
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: ExplainFormat,
+    /// Show this window, microbatch by microbatch.
+    #[arg(long, value_name = "N")]
+    pub(crate) window: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ExplainFormat {
+    Text,
+    Markdown,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CheckArgs {
+    /// The receipt.
+    pub(crate) receipt: PathBuf,
+    /// The manifest from which to derive it again (or all of the run's).
+    #[arg(value_name = "MANIFEST")]
+    pub(crate) manifests: Vec<PathBuf>,
+    /// The receipt of the run that this one resumes.
+    #[arg(long, value_name = "RECEIPT")]
+    pub(crate) previous: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SchemaArgs {
+    /// Of which document.
+    #[arg(value_enum)]
+    pub(crate) document: Document,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Document {
+    /// A rank manifest.
+    Manifest,
+    /// A line of a microbatch manifest.
+    Microbatches,
+    /// A receipt.
+    Receipt,
+}

@@ -1,0 +1,2 @@
+//! What people are shown: one file per format.
+pub mod visible;
