@@ -1,7 +1,7 @@
 //! All control flow: what a command does, from names to a sealed receipt.
 use crate::align::EventStream;
 use crate::canonical::{self, CanonicalError, Count, Digest, Hasher};
-use crate::finding::{self, Code, Finding, Findings, Folded, Place};
+use crate::finding::{self, Code, Findings, Folded};
 use crate::judge::{Declared, judge};
 use crate::manifest::contract::Contract;
 use crate::manifest::read::{RankDigest, RankStream, ReadError};
@@ -12,6 +12,7 @@ use crate::manifest::window::Indexed;
 use crate::manifest::{self, Layout, Opened};
 use crate::receipt::document::{Detail, Input, Options, RankInput};
 use crate::receipt::{Builder, Sealed};
+use crate::rules::tail::resume_differs;
 use serde::Serialize;
 use std::io;
 
@@ -101,8 +102,9 @@ fn receipt_options(options: &VerifyOptions) -> Options {
 
 /// A resume must be what the previous receipt says was carried (GA602).
 fn check_resume(resume: Option<&Resume>, previous: Option<&Sealed>, findings: &mut Findings) {
-    let Some(previous) = previous else { return };
-    let _ = (resume, previous, findings);
+    let Some(previous) = previous.map(Sealed::receipt) else { return };
+    let hash = previous.receipt_sha256.expect("bug: a sealed receipt without a hash");
+    findings.extend(resume_differs(resume, &previous.carried, &hash));
 }
 
 /// What the input hash is over. Streams are in order of rank, so a manifest's own order does not matter.

@@ -4,12 +4,18 @@
 //! was read and was well-formed.
 use crate::align::{Aligner, EventStream};
 use crate::clock::{Carried, Clock};
-use crate::finding::Findings;
-use crate::ledger::Ledger;
-use crate::manifest::contract::Contract;
+use crate::finding::{Code, Finding, Findings, Place};
+use crate::ledger::counterexample::CounterexampleReport;
+use crate::ledger::diagnosis::DiagnosisReport;
+use crate::ledger::evidence::Presence;
+use crate::ledger::totals::TotalsReport;
+use crate::ledger::{Counterexample, Diagnosis, EvidenceTotals, Ledger, RunTotals, WindowLedger};
+use crate::manifest::contract::{Contract, Evidence};
 use crate::manifest::event::Outcome;
 use crate::manifest::resume::Resume;
+use crate::manifest::window::Window;
 use crate::rules::{self, Judged};
+use std::collections::BTreeMap;
 
 /// A run as it was declared.
 #[derive(Clone, Copy, Debug)]
@@ -32,8 +38,14 @@ pub struct Judgement {
 /// What there is to say of a well-formed run.
 #[derive(Clone, Debug)]
 pub struct Facts {
-    /// T
-    pub totals: RunTotals,
+    /// Of all judged windows, carried and dropped ones not.
+    pub totals: TotalsReport,
+    /// What the verdict rests on.
+    pub evidence: BTreeMap<Evidence, Presence>,
+    /// Which recipe explains what was recorded.
+    pub diagnosis: DiagnosisReport,
+    /// What a mean of means would have made of the worst window.
+    pub counterexample: CounterexampleReport,
     /// Updates that moved the weights.
     pub updates_applied: u64,
     /// Updates that did not.
@@ -42,19 +54,6 @@ pub struct Facts {
     pub superseded: u64,
     /// Where the clocks stand at the end.
     pub clocks: Carried,
-}
-
-/// T
-#[derive(Clone, Debug, Default)]
-pub struct RunTotals {
-    /// T
-    pub windows: u64,
-    /// T
-    pub microbatches: u64,
-    /// T
-    pub valid_targets: u64,
-    /// T
-    pub loss_sum: crate::numeric::exact::ExactSum,
 }
 
 impl Judgement {
@@ -84,41 +83,96 @@ pub fn judge<S: EventStream>(
 ) -> (Judgement, Vec<S>) {
     let Declared { contract, resume, partial } = declared;
     let mut aligner = Aligner::new(contract, resume, partial, streams);
-    let mut ledger = Ledger::new(contract, resume);
-    let mut clock = Clock::new(contract, resume, partial);
-    let mut updates = [0, 0];
-    let mut totals = RunTotals::default();
+    let mut fold = Fold::new(declared);
     while let Some(window) = aligner.next(&mut findings) {
-        if findings.rejects() {
-            continue; // nothing is judged any more; the rest is read for its faults
+        // Of a malformed run nothing is judged any more; the rest is read for its faults.
+        if !findings.rejects() {
+            fold.window(&window, &mut findings, &mut observe);
         }
-        let (ledger, clock) = (ledger.tally(&window), clock.observe(&window));
-        match clock.outcome() {
-            Some(Outcome::Applied) => updates[0] += 1,
-            Some(Outcome::Skipped) => updates[1] += 1,
-            None => {}
-        }
-        let judged = Judged { contract, resume, window: &window, ledger: &ledger, clock: &clock };
-        let before = findings.errors();
-        totals.windows += 1;
-        totals.microbatches += judged.ledger.microbatches.len() as u64;
-        totals.valid_targets += judged.ledger.valid_targets();
-        totals.loss_sum.merge(&judged.ledger.loss_sum);
-        rules::judge(&judged, &mut findings);
-        observe(&judged, findings.errors() == before);
     }
-    let facts = Facts {
-        totals,
-        updates_applied: updates[0],
-        updates_skipped: updates[1],
-        superseded: aligner.superseded(),
-        clocks: clock.carried(),
-    };
-    let facts = (!findings.rejects()).then_some(facts);
+    let facts = if findings.rejects() { None } else { fold.finish(aligner.superseded()) };
     if facts.is_none() {
         findings.keep_rejecting();
     }
     (Judgement { findings, facts }, aligner.into_streams())
+}
+
+/// What is kept between windows.
+struct Fold<'a> {
+    declared: Declared<'a>,
+    ledger: Ledger,
+    clock: Clock,
+    totals: RunTotals,
+    evidence: EvidenceTotals,
+    diagnosis: Diagnosis,
+    counterexample: Counterexample,
+    updates_applied: u64,
+    updates_skipped: u64,
+}
+
+impl<'a> Fold<'a> {
+    fn new(declared: Declared<'a>) -> Self {
+        let Declared { contract, resume, partial } = declared;
+        Fold {
+            declared,
+            ledger: Ledger::new(contract, resume),
+            clock: Clock::new(contract, resume, partial),
+            totals: RunTotals::default(),
+            evidence: EvidenceTotals::default(),
+            diagnosis: Diagnosis::new(contract),
+            counterexample: Counterexample::default(),
+            updates_applied: 0,
+            updates_skipped: 0,
+        }
+    }
+
+    fn window(&mut self, window: &Window, findings: &mut Findings, observe: &mut impl FnMut(&Judged<'_>, bool)) {
+        let Declared { contract, resume, .. } = self.declared;
+        let (ledger, clock) = (self.ledger.tally(window), self.clock.observe(window));
+        self.totals.add(&ledger);
+        if let Some(finding) = self.beyond_bounds(&ledger) {
+            findings.report(finding);
+            return;
+        }
+        match clock.outcome() {
+            Some(Outcome::Applied) => self.updates_applied += 1,
+            Some(Outcome::Skipped) => self.updates_skipped += 1,
+            None => {}
+        }
+        self.evidence.add(&ledger);
+        self.diagnosis.observe(window, &ledger, clock.is_eligible());
+        self.counterexample.add(&ledger);
+        let judged = Judged { contract, resume, window, ledger: &ledger, clock: &clock };
+        let before = findings.errors();
+        rules::judge(&judged, findings);
+        observe(&judged, findings.errors() == before);
+    }
+
+    /// Totals that no receipt can hold: GA105 and GA106.
+    fn beyond_bounds(&self, ledger: &WindowLedger) -> Option<Finding> {
+        let place = Place::window(ledger.window);
+        if ledger.has_unsafe_count() || self.totals.has_unsafe_count() {
+            return Some(Finding::new(Code::GA105, place, "the valid targets up to this window are more than 2^53"));
+        }
+        if ledger.overflows() || self.totals.overflows() {
+            return Some(Finding::new(Code::GA106, place, "the sum of losses up to this window overflows binary64"));
+        }
+        None
+    }
+
+    fn finish(self, superseded: u64) -> Option<Facts> {
+        let diagnosis = self.diagnosis.finish();
+        Some(Facts {
+            totals: self.totals.report()?,
+            evidence: self.evidence.presences(),
+            counterexample: self.counterexample.report(diagnosis.control),
+            diagnosis,
+            updates_applied: self.updates_applied,
+            updates_skipped: self.updates_skipped,
+            superseded,
+            clocks: self.clock.carried(),
+        })
+    }
 }
 
 /// Reads a run that has no usable contract to its end, for the faults in it.

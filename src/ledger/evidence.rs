@@ -5,6 +5,7 @@ use crate::manifest::contract::Evidence;
 use crate::manifest::event::Event;
 use crate::manifest::window::Window;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// How much of what could hold a kind of evidence holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -149,9 +150,9 @@ impl EvidenceTotals {
         }
     }
 
-    /// In one word for each kind.
-    pub fn presences(&self) -> impl Iterator<Item = (Evidence, Presence)> {
-        Evidence::ALL.iter().map(|&kind| (kind, self.total.share(kind).presence()))
+    /// In one word for each kind: what the verdict rests on.
+    pub fn presences(&self) -> BTreeMap<Evidence, Presence> {
+        Evidence::ALL.iter().map(|&kind| (kind, self.total.share(kind).presence())).collect()
     }
 }
 

@@ -5,7 +5,7 @@ use super::microbatch::Microbatch;
 use super::window::WindowLedger;
 use crate::canonical::Finite;
 use crate::manifest::event::Event;
-use crate::manifest::event::Vector;
+use crate::manifest::list::Vector;
 use crate::manifest::window::Window;
 use crate::numeric::exact::ExactSum;
 

@@ -1,20 +1,35 @@
 //! Totals of a run: exact, so that no partition or order of the same microbatches can be seen in them.
 use super::window::End;
 use super::window::WindowLedger;
+use crate::canonical::Count;
+use crate::canonical::Finite;
 use crate::manifest::limits::COUNT;
 use crate::numeric::exact::ExactSum;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::Serialize;
 
 /// The totals of all windows but those that were carried out or dropped.
 #[derive(Clone, Debug, Default)]
 pub struct RunTotals {
+    windows: u64,
+    microbatches: u64,
+    valid_targets: u64,
+    loss_sum: ExactSum,
+}
+
+/// The receipt's `totals`, as far as they are arithmetic.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TotalsReport {
     /// Windows.
-    pub windows: u64,
-    /// Their microbatches, carried-in ones included.
-    pub microbatches: u64,
-    /// Their valid targets; never wraps.
-    pub valid_targets: u64,
-    /// The exact sum of their finite loss numerators, in nats.
-    pub loss_sum: ExactSum,
+    pub windows: Count,
+    /// Microbatches, carried-in ones included.
+    pub microbatches: Count,
+    /// Valid targets.
+    pub valid_targets: Count,
+    /// The sum of all finite loss numerators, in nats, rounded once.
+    pub loss_sum: Finite,
 }
 
 impl RunTotals {
@@ -45,6 +60,16 @@ impl RunTotals {
     /// Whether the sum of losses is beyond binary64 (GA106).
     pub fn overflows(&self) -> bool {
         !self.loss_sum.to_f64().is_finite()
+    }
+
+    /// As the receipt shows them; `None` where they are refused (GA105, GA106).
+    pub fn report(&self) -> Option<TotalsReport> {
+        Some(TotalsReport {
+            windows: Count::new(self.windows).ok()?,
+            microbatches: Count::new(self.microbatches).ok()?,
+            valid_targets: Count::new(self.valid_targets).ok()?,
+            loss_sum: Finite::new(self.loss_sum.to_f64()).ok()?,
+        })
     }
 }
 

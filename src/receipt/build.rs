@@ -1,16 +1,17 @@
 //! From what was judged to the document: windows one by one, then the whole.
 use super::carried;
 use super::document::{
-    Carried, Detail, FindingReport, Input, MicrobatchReport, Options, Receipt, ReceiptSchema, Tool, Totals, Verdict,
+    Detail, FindingReport, Input, MicrobatchReport, Options, Receipt, ReceiptSchema, Tool, Totals, Verdict,
     WindowReport,
 };
 use super::limitations;
-use super::number::{count, finite};
+use super::number::count;
 use super::seal::Sealed;
 use super::window::{microbatch_report, window_report};
 use crate::canonical::CanonicalError;
 use crate::finding::{self, Code, Folded, Severity};
 use crate::judge::{Facts, Judgement};
+use crate::ledger::totals::TotalsReport;
 use crate::manifest::contract::Contract;
 use crate::manifest::resume::ResumedRank;
 use crate::rules::Judged;
@@ -91,26 +92,26 @@ impl Builder {
             eligible: true,
             verdict: if violated { Verdict::Violated } else { Verdict::Verified },
             contract: Some(contract.clone()),
-            limitations: limitations::of(contract, &totals, &Default::default(), blank.options.partial),
+            limitations: limitations::of(contract, &totals, &facts.evidence, blank.options.partial),
             totals: Some(totals),
-            evidence: None,
+            evidence: Some(facts.evidence.clone()),
             windows: (self.detail >= Detail::Windows).then_some(self.windows),
             microbatches: (self.detail == Detail::Full).then_some(self.microbatches),
             carried: self.carried.map(|(window, ranks)| carried::carried(window, ranks, &facts.clocks)),
-            counterexample: None,
-            diagnosis: None,
+            counterexample: Some(facts.counterexample.clone()),
+            diagnosis: Some(facts.diagnosis.clone()),
             ..blank
         }
     }
 }
 
 fn totals(facts: &Facts) -> Totals {
-    let totals = &facts.totals;
+    let TotalsReport { windows, microbatches, valid_targets, loss_sum } = facts.totals;
     Totals {
-        windows: count(totals.windows),
-        microbatches: count(totals.microbatches),
-        valid_targets: count(totals.valid_targets),
-        loss_sum: finite(totals.loss_sum.to_f64()).expect("bug: a loss total that overflows was not rejected"),
+        windows,
+        microbatches,
+        valid_targets,
+        loss_sum,
         updates_applied: count(facts.updates_applied),
         updates_skipped: count(facts.updates_skipped),
         superseded: count(facts.superseded),

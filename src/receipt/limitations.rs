@@ -1,5 +1,6 @@
 //! What a verdict does not cover, said in every receipt.
-use super::document::{Extent, Totals};
+use super::document::Totals;
+use crate::ledger::evidence::Presence;
 use crate::manifest::contract::{Contract, Evidence, NumeratorSource, Unobserved};
 use std::collections::BTreeMap;
 
@@ -14,13 +15,13 @@ const ALWAYS: [&str; 3] = [
 pub(super) fn of(
     contract: &Contract,
     totals: &Totals,
-    evidence: &BTreeMap<Evidence, Extent>,
+    evidence: &BTreeMap<Evidence, Presence>,
     partial: bool,
 ) -> Vec<String> {
     let mut limitations: Vec<String> = ALWAYS.map(str::to_owned).into();
     limitations.extend(contract.unobserved.iter().map(|&kind| unobserved(kind)));
-    let missing = evidence.iter().filter(|(_, extent)| **extent != Extent::All);
-    limitations.extend(missing.map(|(kind, extent)| unrecorded(*kind, *extent)));
+    let missing = evidence.iter().filter(|(_, presence)| **presence != Presence::All);
+    limitations.extend(missing.map(|(kind, presence)| unrecorded(*kind, *presence)));
     if contract.numerator_source == Some(NumeratorSource::ScaledLoss) {
         limitations.push(
             "the loss numerators are the framework's loss times its divisor: a wrong divisor can hide in them"
@@ -46,11 +47,11 @@ fn unobserved(kind: Unobserved) -> String {
     format!("{} was declared unobserved: no rule about it ran", kind.as_str())
 }
 
-fn unrecorded(kind: Evidence, extent: Extent) -> String {
-    let what = match extent {
-        Extent::All => "everywhere",
-        Extent::Some => "only in part of the windows",
-        Extent::None => "nowhere",
+fn unrecorded(kind: Evidence, presence: Presence) -> String {
+    let what = match presence {
+        Presence::All => "everywhere",
+        Presence::Some => "only in part of the windows",
+        Presence::None => "nowhere",
     };
     format!("evidence of kind {} was recorded {what}", kind.as_str())
 }

@@ -1,16 +1,10 @@
 //! What a receipt holds of one window and of its microbatches.
 use super::document::{ClaimReport, Compared, Deltas, MeanOfMeansReport, MicrobatchReport, View, WindowReport};
 use super::number::{count, finite, vector};
-use crate::canonical::Count;
 use crate::ledger::WindowLedger;
 use crate::ledger::delta::Delta;
 use crate::ledger::microbatch::Microbatch;
-use crate::ledger::window::Claim;
-struct Fake {
-    declared: Option<Vec<f64>>,
-    token_mean: Vec<f64>,
-    seen: Option<Vec<f64>>,
-}
+use crate::ledger::window::{Claim, ClipClaim};
 use crate::manifest::event::Event;
 use crate::manifest::identifier::Identifier;
 use crate::numeric::exact::ExactSum;
@@ -19,7 +13,7 @@ use crate::rules::Judged;
 /// The report on a judged window. `agrees`: no rule found an error in it.
 pub(super) fn window_report(judged: &Judged<'_>, agrees: bool) -> WindowReport {
     let Judged { ledger, clock, .. } = *judged;
-    let gradients: Option<&Fake> = None;
+    let gradients = ledger.gradients.as_ref();
     let clocks: Vec<_> = clock.ranks.iter().map(|rank| rank.trace.counts).collect();
     let differ = clocks.iter().any(|counts| *counts != clocks[0]);
     WindowReport {
@@ -63,7 +57,7 @@ fn accumulated_loss(ledger: &WindowLedger) -> Option<f64> {
 }
 
 fn mean_of_means(ledger: &WindowLedger) -> MeanOfMeansReport {
-    let gradient = None;
+    let gradient = ledger.gradients.as_ref().and_then(|gradients| gradients.mean_of_means.as_deref()).and_then(vector);
     match ledger.mean_of_means {
         None => MeanOfMeansReport::default(),
         Some(mean) => MeanOfMeansReport {
@@ -89,10 +83,16 @@ fn claims(ledger: &WindowLedger) -> Vec<ClaimReport> {
         event: count(claim.event),
         loss: claim.loss.as_ref().and_then(compared),
         denominator: claim.denominator.as_ref().and_then(compared),
-        gradient_norm: None,
-        gradient_drift: None,
+        gradient_norm: claim.grad_norm.as_ref().and_then(compared),
+        gradient_drift: claim.gradient.and_then(|gradient| finite(gradient.relative)),
     });
-    let mut claims: Vec<ClaimReport> = logged.filter(ClaimReport::says_something).collect();
+    let clipped = ledger.clips.iter().map(|clip: &ClipClaim| ClaimReport {
+        rank: count(clip.rank),
+        event: count(clip.event),
+        gradient_norm: clip.gradient.or(clip.logged).as_ref().and_then(compared),
+        ..ClaimReport::default()
+    });
+    let mut claims: Vec<ClaimReport> = logged.chain(clipped).filter(ClaimReport::says_something).collect();
     claims.sort_by_key(|claim| (claim.rank, claim.event));
     claims
 }

@@ -8,7 +8,7 @@ use crate::finding::Place;
 use crate::manifest::contract::Unobserved;
 use crate::manifest::event::Event;
 use crate::manifest::event::Outcome;
-use crate::manifest::event::Vector;
+use crate::manifest::list::Vector;
 use crate::manifest::window::Indexed;
 use crate::manifest::window::RankWindow;
 use crate::rules::Check;

@@ -4,8 +4,8 @@ use crate::manifest::contract::DeclaredTolerance;
 use crate::manifest::event::Backward;
 use crate::manifest::event::Carry;
 use crate::manifest::event::Dropped;
-use crate::manifest::event::Vector;
 use crate::manifest::identifier::Identifier;
+use crate::manifest::list::Vector;
 use crate::manifest::window::RankWindow;
 
 /// The field that is wrong and what is wrong with it.
