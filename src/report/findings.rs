@@ -115,8 +115,8 @@ fn is_origin(line: &str) -> bool {
     without_colour(line).trim_start().starts_with("--> ")
 }
 
-/// `run.jsonl:3:10`.
-fn origin(snippet: &str) -> String {
+/// `run.jsonl:3:10`; empty for a snippet without a source.
+pub(super) fn origin(snippet: &str) -> String {
     let line = snippet.lines().find(|line| is_origin(line)).map(without_colour).unwrap_or_default();
     visible::line(line.trim_start().trim_start_matches("--> ").trim_end())
 }

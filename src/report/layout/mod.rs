@@ -3,6 +3,7 @@
 //! Invariant: a span's text is what the receipt says, unescaped; each renderer escapes all of it.
 pub mod markdown;
 mod paint;
+pub mod prose;
 pub mod table;
 pub mod text;
 mod wrap;

@@ -43,7 +43,7 @@ impl Role {
 
 impl Style {
     /// Text, already harmless, in the colours of its role.
-    pub(super) fn paint(self, role: Role, text: &str) -> String {
+    pub(in crate::report) fn paint(self, role: Role, text: &str) -> String {
         match self.color && role != Role::Plain {
             true => format!("{0}{text}{0:#}", role.style()),
             false => text.to_owned(),

@@ -33,11 +33,16 @@ fn section(section: &Section, style: Style) -> String {
     visible::without_commands(&out)
 }
 
+/// A line of spans, wrapped, with a newline at the end of each line.
+pub fn paragraph(line: &Line, style: Style) -> String {
+    let mut out = String::new();
+    behind("", line, 0, style).iter().for_each(|line| push(&mut out, line));
+    visible::without_commands(&out)
+}
+
 /// A line of spans on one line, newline at the end: what is searched for in a log is not broken.
 pub fn unbroken(line: &Line, style: Style) -> String {
-    let mut out = String::new();
-    behind("", line, 0, Style { width: usize::MAX, ..style }).iter().for_each(|line| push(&mut out, line));
-    visible::without_commands(&out)
+    paragraph(line, Style { width: usize::MAX, ..style })
 }
 
 fn push(out: &mut String, line: &str) {
