@@ -2,9 +2,8 @@
 //!
 //! A script is a rank's stream. `b` is a backward of the current window; `|` begins the next one. A word may carry a
 //! number: `tick=0.1`, `scale=512`, `clip=2`, `end=7`, `save=3`, and `b@512`, `unscale@512`, `step@512` (loss scale),
-//! `step#3` (update), `step~0.1` (learning rate), `b+` `b-` (sync), `b!` `unscale!` `clip!` (nonfinite).
-use super::Clock;
-use super::WindowClock;
+//! `step#3` (update), `step~0.1` (learning rate), `b+` `b-` (sync; with `^` the forward says
+//! the contrary), `b!` `unscale!` `clip!` (nonfinite).
 use crate::manifest::contract::Contract;
 use crate::manifest::document::RankManifest;
 use crate::manifest::event::Event;
@@ -30,12 +29,6 @@ pub(crate) fn contract(with: Value) -> Contract {
 pub(crate) fn windows(scripts: &[&str]) -> Vec<Window> {
     let streams = scripts.iter().enumerate().map(|(rank, script)| stream(rank as u64, script)).collect();
     align(streams)
-}
-
-/// A run's windows with what the clock says of them.
-pub(crate) fn observed(contract: &Contract, windows: &[Window]) -> Vec<WindowClock> {
-    let mut clock = Clock::new(contract, None, false);
-    windows.iter().map(|window| clock.observe(window)).collect()
 }
 
 /// A whole manifest from `fixtures/rules/`.
@@ -153,6 +146,9 @@ fn event(word: &str, window: u64, ids: &[String]) -> Value {
     }
     if marks.starts_with(['+', '-']) {
         fields["sync"] = json!(marks.starts_with('+'));
+        if marks.contains('^') {
+            fields["forward_sync"] = json!(marks.starts_with('-'));
+        }
     }
     let tag = match name {
         "b" => "backward",

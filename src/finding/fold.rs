@@ -91,6 +91,17 @@ impl Findings {
         self.by_code.keys().any(|(code, severity)| code.rejects() && *severity == Severity::Error)
     }
 
+    /// Number of errors so far, each instance counted.
+    pub fn errors(&self) -> u64 {
+        let errors = self.by_code.values().filter(|folded| folded.severity == Severity::Error);
+        errors.map(|folded| folded.count).sum()
+    }
+
+    /// Drops what was judged of a run that turned out to be malformed.
+    pub fn keep_rejecting(&mut self) {
+        self.by_code.retain(|(code, _), _| code.rejects());
+    }
+
     /// Whether any is an error.
     pub fn has_errors(&self) -> bool {
         self.by_code.keys().any(|(_, severity)| *severity == Severity::Error)

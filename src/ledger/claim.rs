@@ -1,9 +1,14 @@
 //! What the run logged of a window, against what the declared formula gives.
 use super::base::Base;
 use super::delta::Delta;
+use super::gradient;
+use super::gradient::Numerators;
+use super::gradient::values;
 use super::history::History;
 use super::microbatch::Microbatch;
+use super::norm;
 use super::window::Claim;
+use super::window::VectorDelta;
 use super::window::WindowLedger;
 use crate::canonical::Count;
 use crate::manifest::contract::Contract;
@@ -37,7 +42,7 @@ pub fn half_unit(logged: &Logged) -> f64 {
 }
 
 /// Compares every claim about a window that was stepped or skipped.
-pub fn claims(
+pub(super) fn claims(
     contract: &Contract,
     tolerance: Tolerance,
     window: &Window,
@@ -56,6 +61,8 @@ pub fn claims(
                 loss: loss(contract, tolerance, ledger, history, logged),
                 windows,
                 denominator: denominator(contract, ledger, rank, logged),
+                gradient: gradient(contract, tolerance, window, ledger, logged),
+                grad_norm: norm::logged(contract, tolerance, ledger, logged),
             }
         })
         .collect()
@@ -76,12 +83,24 @@ fn loss(
     let expected = history.mean_loss(windows)?;
     let half_unit = half_unit(logged);
     let accepts = |expected| accepts_rounded(tolerance, recorded, expected, half_unit);
-    let explanation = (!accepts(expected)).then(|| {
+    let with_auxiliary = || windows == 1 && auxiliary(ledger).is_some_and(|auxiliary| accepts(expected + auxiliary));
+    let explanation = (!accepts(expected) && !with_auxiliary()).then(|| {
         let (terms, magnitude) = terms(ledger);
         let beyond = (recorded - expected).abs() - half_unit;
         Explanation::of(beyond, terms, contract.loss_arithmetic(), magnitude)
     });
     Some(Delta { recorded, expected, explanation })
+}
+
+/// Σ auxiliary loss / c of a window, in nats; `None` where there is none.
+pub fn auxiliary(ledger: &WindowLedger) -> Option<f64> {
+    if ledger.microbatches.iter().all(|microbatch| microbatch.auxiliary.is_none()) {
+        return None;
+    }
+    let finite = |auxiliary: &f64| auxiliary.is_finite();
+    let terms = ledger.microbatches.iter().filter_map(|microbatch| microbatch.auxiliary.filter(finite));
+    let sum: ExactSum = terms.collect();
+    Some(sum.over(ledger.counts.reduction.max(1)))
 }
 
 /// Whether a number rounded to within `half_unit` agrees.
@@ -99,8 +118,7 @@ fn terms(ledger: &WindowLedger) -> (u64, f64) {
         Some((microbatch.loss_sum? * declared).abs()).filter(|term| term.is_finite())
     };
     let magnitude: ExactSum = ledger.microbatches.iter().filter_map(weighted).collect();
-    let terms = ledger.counts.valid_targets.saturating_add(ledger.microbatches.len() as u64);
-    (terms, magnitude.over(ledger.counts.reduction.max(1)))
+    (ledger.terms(), magnitude.over(ledger.counts.reduction.max(1)))
 }
 
 /// The logged denominator against N, or against the count that the declared formula divides by.
@@ -110,4 +128,49 @@ fn denominator(contract: &Contract, ledger: &WindowLedger, rank: u64, logged: &L
     let agrees = recorded == own || recorded == ledger.counts.valid_targets;
     let explanation = (!agrees).then_some(Explanation::DifferentObjective);
     Some(Delta { recorded: recorded as f64, expected: own as f64, explanation })
+}
+
+/// The logged gradient against Σ f·G / c.
+fn gradient(
+    contract: &Contract,
+    tolerance: Tolerance,
+    window: &Window,
+    ledger: &WindowLedger,
+    logged: &Logged,
+) -> Option<VectorDelta> {
+    let recorded = logged.gradient.as_ref()?;
+    let gradients = ledger.gradients.as_ref().filter(|gradients| !gradients.has_auxiliary)?;
+    let expected = gradients.declared.as_ref().filter(|expected| expected.len() == recorded.len())?;
+    let half_unit = half_unit(logged);
+    let mut worst: Option<(bool, usize, f64)> = None;
+    for (element, (recorded, &expected)) in values(recorded).zip(expected).enumerate() {
+        let beyond = !accepts_rounded(tolerance, recorded, expected, half_unit);
+        let difference = (recorded - expected).abs();
+        if worst.is_none_or(|(was, _, least)| (beyond, difference) > (was, least)) {
+            worst = Some((beyond, element, difference));
+        }
+    }
+    let (beyond, element, difference) = worst?;
+    let explanation = beyond.then(|| {
+        let magnitude = magnitude(window, ledger, element);
+        Explanation::of(difference - half_unit, ledger.terms(), contract.precision, magnitude)
+    });
+    let delta = Delta { recorded: recorded[element].get(), expected: expected[element], explanation };
+    let differences: Vec<f64> =
+        values(recorded).zip(expected).map(|(recorded, expected)| recorded - expected).collect();
+    let (distance, length) = (gradient::norm(&differences), gradient::norm(expected));
+    let relative = if distance == 0.0 { 0.0 } else { distance / length };
+    let relative = if relative.is_nan() { f64::INFINITY } else { relative };
+    Some(VectorDelta { element, delta, relative })
+}
+
+/// Σ|f·G| / c of one element.
+fn magnitude(window: &Window, ledger: &WindowLedger, element: usize) -> f64 {
+    let Some(numerators) = Numerators::of(window, ledger) else { return f64::INFINITY };
+    let term = |(index, microbatch): (usize, &Microbatch)| {
+        let weight = microbatch.declared.filter(|_| microbatch.valid_targets > 0).unwrap_or(0.0);
+        (numerators.get(index)[element].get() * weight).abs()
+    };
+    let sum: f64 = ledger.microbatches.iter().enumerate().map(term).sum();
+    sum / ledger.counts.reduction.max(1) as f64
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 /// The declared losses of the latest windows in a row that were stepped or skipped, and the last N.
 #[derive(Clone, Debug, Default)]
-pub struct History {
+pub(super) struct History {
     previous_valid_targets: Option<u64>,
     /// The latest last; NaN where a window's loss is not known.
     losses: VecDeque<f64>,
@@ -13,12 +13,12 @@ pub struct History {
 
 impl History {
     /// N of the window before; `None` for the first window and the one that a restore leads to.
-    pub fn previous_valid_targets(&self) -> Option<u64> {
+    pub(super) fn previous_valid_targets(&self) -> Option<u64> {
         self.previous_valid_targets
     }
 
     /// Takes in the window that was just tallied.
-    pub fn push(&mut self, ledger: &WindowLedger) {
+    pub(super) fn push(&mut self, ledger: &WindowLedger) {
         self.previous_valid_targets = Some(ledger.counts.valid_targets);
         if !ledger.stepped_or_skipped() {
             self.losses.clear();
@@ -31,12 +31,12 @@ impl History {
     }
 
     /// Forgets everything: what a restored run had counted before is not known.
-    pub fn forget(&mut self) {
+    pub(super) fn forget(&mut self) {
         *self = History::default();
     }
 
     /// The unweighted mean loss of the latest `windows` windows; `None` where one of them is not known.
-    pub fn mean_loss(&self, windows: u64) -> Option<f64> {
+    pub(super) fn mean_loss(&self, windows: u64) -> Option<f64> {
         let windows = usize::try_from(windows).ok().filter(|&windows| windows > 0)?;
         let first = self.losses.len().checked_sub(windows)?;
         let mut sum = crate::numeric::exact::ExactSum::new();

@@ -20,8 +20,11 @@ pub struct Microbatch {
     /// The token loss on which backward was called, after every later rescale of the window: what should be
     /// loss_sum·f. `None` where it was not recorded or is nonfinite.
     pub differentiated: Option<f64>,
-    /// Whether a part of the backward loss was no token loss.
-    pub has_auxiliary_loss: bool,
+    /// [`Microbatch::seen`], NaN for `None`.
+    seen: f64,
+    /// The part of the backward loss that is no token loss, after every later rescale, in nats; `None` where there is
+    /// none.
+    pub auxiliary: Option<f64>,
     /// f, what the declared formula gives it; `None` where that is not known.
     pub declared: Option<f64>,
     /// u.
@@ -48,14 +51,17 @@ impl Microbatch {
     pub fn recorded(rank: u64, backward_index: u64, source: Source, backward: &Backward, rescaled: f64) -> Self {
         let auxiliary = backward.auxiliary_loss.map_or(0.0, Finite::get);
         let differentiated = backward.backward_loss.map(|loss| (loss.get() - auxiliary) * rescaled);
+        let differentiated = differentiated.filter(|loss| loss.is_finite() && backward.loss_sum.is_some());
+        let valid_targets = backward.valid_targets.get();
         Microbatch {
             rank,
             backward_index,
             source: Some(source),
-            valid_targets: backward.valid_targets.get(),
+            valid_targets,
             loss_sum: backward.numerator(),
-            differentiated: differentiated.filter(|loss| loss.is_finite() && backward.nonfinite.is_none()),
-            has_auxiliary_loss: backward.auxiliary_loss.is_some(),
+            differentiated,
+            seen: seen(valid_targets, backward.numerator(), differentiated),
+            auxiliary: backward.auxiliary_loss.map(|loss| loss.get() * rescaled),
             declared: None,
             unshifted_targets: backward.unshifted_targets.map(Count::get),
             rows: backward.rows.map(Count::get),
@@ -73,7 +79,8 @@ impl Microbatch {
             valid_targets: carried.valid_targets.get(),
             loss_sum: Some(carried.loss_sum.get()),
             differentiated: None,
-            has_auxiliary_loss: false,
+            seen: f64::NAN,
+            auxiliary: None,
             declared: None,
             unshifted_targets: None,
             rows: None,
@@ -87,15 +94,29 @@ impl Microbatch {
         self.loss_sum.is_some()
     }
 
-    /// What multiplied the loss sum in what was differentiated, after every later rescale; `None` where it was not
-    /// recorded or nothing was multiplied.
+    /// What multiplied the loss sum in what was differentiated, after every later rescale; `None` where that was not
+    /// recorded, or there are no targets or no loss.
     pub fn seen(&self) -> Option<f64> {
-        let seen = self.differentiated? / self.loss_sum?;
-        seen.is_finite().then_some(seen)
+        (!self.seen.is_nan()).then_some(self.seen)
+    }
+
+    /// As [`Microbatch::seen`], with NaN for `None`: a maximum passes over it.
+    #[inline]
+    pub(super) fn seen_or_nan(&self) -> f64 {
+        self.seen
     }
 
     /// The mean loss, in nats per target; `None` without targets or where nonfinite.
+    #[inline]
     pub fn mean(&self) -> Option<f64> {
         (self.valid_targets > 0).then_some(self.loss_sum? / self.valid_targets as f64)
     }
+}
+
+fn seen(valid_targets: u64, loss_sum: Option<f64>, differentiated: Option<f64>) -> f64 {
+    let seen = match (loss_sum, differentiated) {
+        (Some(loss_sum), Some(differentiated)) if valid_targets > 0 => differentiated / loss_sum,
+        _ => f64::NAN,
+    };
+    if seen.is_finite() { seen } else { f64::NAN }
 }

@@ -1,6 +1,8 @@
 //! Contracts, windows and runs for tests, from JSON; no fault of structure is looked for.
 use super::Ledger;
 use super::WindowLedger;
+use super::diagnosis::Diagnosis;
+use super::diagnosis::DiagnosisReport;
 use crate::manifest::contract::Contract;
 use crate::manifest::event::Event;
 use crate::manifest::resume::Resume;
@@ -46,6 +48,27 @@ impl Run {
         let contract: Contract = serde_json::from_value(manifest["contract"].clone()).expect("a contract");
         let resume = manifest.get("resume").map(|resume| serde_json::from_value(resume.clone()).expect("a resume"));
         Run { resume, ..Run::new(contract.with_defaults(), events) }
+    }
+
+    /// A microbatch manifest: a header and one event a line.
+    pub(crate) fn from_lines(texts: &[String], contract: Option<Contract>) -> Self {
+        let lines = |text: &String| -> Vec<Value> {
+            text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+        };
+        let ranks: Vec<Vec<Value>> = texts.iter().map(lines).collect();
+        let contract =
+            contract.unwrap_or_else(|| serde_json::from_value(ranks[0][0]["contract"].clone()).expect("a contract"));
+        let events = ranks.into_iter().map(|lines| lines.into_iter().skip(1).collect()).collect();
+        Run::new(contract.with_defaults(), events)
+    }
+
+    /// What explains the run.
+    pub(crate) fn diagnosed(&self) -> DiagnosisReport {
+        let mut diagnosis = Diagnosis::new(&self.contract);
+        for (window, ledger) in self.tallied() {
+            diagnosis.observe(window, &ledger, ledger.stepped_or_skipped());
+        }
+        diagnosis.finish()
     }
 
     /// Every window with its ledger.

@@ -2,20 +2,30 @@
 //!
 //! Invariant: a window's numbers depend on its records and on the windows before it, never on how ranks or microbatches
 //! were ordered in a file. Memory does not grow with windows but for the losses that `logged.windows` can ask for.
+use super::accumulator::BufferState;
 use super::base::Base;
 use super::base::WindowCounts;
 use super::claim;
+use super::drift;
+use super::evidence::Coverage;
+use super::evidence::WindowEvidence;
+use super::evidence::lacks_count;
+use super::gradient::Gradients;
 use super::history::History;
 use super::microbatch::Microbatch;
 use super::microbatch::Source;
+use super::norm;
 use super::weights::WeightTolerance;
 use super::weights::Weights;
 use super::window::End;
 use super::window::MeanOfMeans;
 use super::window::WindowLedger;
+use crate::canonical::Count;
 use crate::manifest::contract::Contract;
 use crate::manifest::event::Event;
+use crate::manifest::event::Logged;
 use crate::manifest::resume::Resume;
+use crate::manifest::resume::ResumedMicrobatch;
 use crate::manifest::window::RankWindow;
 use crate::manifest::window::Window;
 use crate::numeric::exact::ExactSum;
@@ -28,6 +38,9 @@ pub struct Ledger {
     tolerance: Tolerance,
     resume: Option<Resume>,
     history: History,
+    buffers: Vec<BufferState>,
+    coverage: Coverage,
+    rate_was_set: bool,
 }
 
 impl Ledger {
@@ -42,25 +55,50 @@ impl Ledger {
             tolerance: tolerance.unwrap_or_else(|| Tolerance::new(0.0, 0.0).expect("bug: 0 is a tolerance")),
             resume: resume.cloned(),
             history: History::default(),
+            buffers: Vec::new(),
+            coverage: Coverage::default(),
+            rate_was_set: resume.is_some_and(|resume| resume.learning_rate.is_some()),
         }
     }
 
     /// What the next window's numbers come to.
     pub fn tally(&mut self, window: &Window) -> WindowLedger {
-        let is_restored = window.ranks.iter().any(|rank| rank.restore.is_some());
-        if is_restored {
+        if window.ranks.iter().any(|rank| rank.restore.is_some()) {
             self.history.forget();
         }
+        if self.buffers.len() != window.ranks.len() {
+            let initial = BufferState::initial(&self.contract, self.resume.as_ref());
+            self.buffers.resize(window.ranks.len(), initial);
+        }
+        let mut ledger = self.begin(window);
+        self.weigh(&mut ledger);
+        self.history.push(&ledger);
+        ledger.gradients = Gradients::of(window, &ledger, self.base == Base::TokenMean);
+        if ledger.stepped_or_skipped() {
+            ledger.claims = claim::claims(&self.contract, self.tolerance, window, &ledger, &self.history);
+            ledger.clips = norm::clips(&self.contract, self.tolerance, window, &ledger, &ledger.claims);
+            ledger.drift = drift::drift(&self.contract, self.tolerance, window, &ledger);
+        }
+        self.witness(window, &mut ledger);
+        for (state, rank) in self.buffers.iter_mut().zip(&window.ranks) {
+            *state = state.after(rank, &self.contract);
+        }
+        ledger
+    }
+
+    /// The window's microbatches and counts, nothing computed yet.
+    fn begin(&mut self, window: &Window) -> WindowLedger {
         let resume = self.resume.take_if(|resume| resume.window.get() == window.window);
         let mut counts = WindowCounts::new(&self.contract, window.window, self.history.previous_valid_targets());
         let mut microbatches = Vec::with_capacity(window.ranks.iter().map(|rank| rank.events.len()).sum());
+        let mut carried_in = Vec::new();
         for rank in &window.ranks {
             let first = microbatches.len();
-            carried(rank.rank, resume.as_ref(), &mut microbatches);
+            carried(rank.rank, resume.as_ref(), &mut microbatches, &mut carried_in);
             recorded(rank, first, &mut microbatches);
             counts.add_rank(&microbatches[first..]);
         }
-        let mut ledger = WindowLedger {
+        WindowLedger {
             window: window.window,
             counts,
             loss_sum: ExactSum::new(),
@@ -72,12 +110,34 @@ impl Ledger {
             loss: None,
             mean_of_means: None,
             weights: Weights::default(),
+            gradients: None,
             claims: Vec::new(),
+            clips: Vec::new(),
+            drift: None,
+            evidence: WindowEvidence::default(),
+            carried: carried_in,
+            buffers: self.buffers.clone(),
+        }
+    }
+
+    /// Which evidence the window has, and which windows no logged loss can cover any more.
+    fn witness(&mut self, window: &Window, ledger: &mut WindowLedger) {
+        ledger.evidence = WindowEvidence::of(window, ledger, self.rate_was_set);
+        let lacks = |microbatch: &&Microbatch| lacks_count(&self.contract, microbatch);
+        if ledger.stepped_or_skipped() {
+            ledger.evidence.without_count = ledger.microbatches.iter().filter(lacks).count() as u64;
+        }
+        let is_scheduled = |event: &Event| matches!(event, Event::SchedulerStep(_));
+        self.rate_was_set |= window.ranks.iter().flat_map(|rank| &rank.events).any(|e| is_scheduled(&e.event));
+        let windows = |logged: &Logged| logged.loss.and(Some(logged.windows.map_or(1, Count::get)));
+        let span = claim::logged(window).filter_map(|(_, _, logged)| windows(logged)).max();
+        ledger.evidence.without_loss = if ledger.stepped_or_skipped() && ledger.loss.is_some() {
+            self.coverage.add(window.window, span, window.is_last)
+        } else if window.is_last {
+            self.coverage.close()
+        } else {
+            None
         };
-        self.weigh(&mut ledger);
-        self.history.push(&ledger);
-        ledger.claims = claim::claims(&self.contract, self.tolerance, window, &ledger, &self.history);
-        ledger
     }
 
     /// Declared weights, sums and means, in one pass over the microbatches.
@@ -118,8 +178,7 @@ impl Ledger {
             }
             ledger.weights.add(index, microbatch, tolerance);
         }
-        let terms = ledger.counts.valid_targets.saturating_add(ledger.microbatches.len() as u64);
-        ledger.weights.explain(terms, tolerance);
+        ledger.weights.explain(ledger.terms(), tolerance);
         let whole = ledger.nonfinite == 0 && ledger.counts.valid_targets > 0;
         ledger.token_mean = whole.then(|| ledger.loss_sum.over(ledger.counts.valid_targets)).filter(|x| x.is_finite());
         ledger.loss = match self.base {
@@ -139,10 +198,16 @@ fn drift(loss: f64, truth: f64) -> MeanOfMeans {
 }
 
 /// The microbatches that an earlier run had done of the window on a rank.
-fn carried(rank: u64, resume: Option<&Resume>, microbatches: &mut Vec<Microbatch>) {
+fn carried(
+    rank: u64,
+    resume: Option<&Resume>,
+    microbatches: &mut Vec<Microbatch>,
+    carried_in: &mut Vec<ResumedMicrobatch>,
+) {
     let resumed = resume.iter().flat_map(|resume| &resume.ranks).find(|resumed| resumed.rank.get() == rank);
     for (index, carried) in resumed.iter().flat_map(|resumed| resumed.microbatches.iter()).enumerate() {
         microbatches.push(Microbatch::carried(rank, index as u64, carried));
+        carried_in.push(carried.clone());
     }
 }
 

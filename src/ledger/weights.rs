@@ -4,7 +4,7 @@ use crate::numeric::rounding::Arithmetic;
 use crate::numeric::rounding::Explanation;
 
 /// Rounding of our own: seen and expected loss are each off by a few units in the last place.
-const OWN_ROUNDING: f64 = 8.0 * f64::EPSILON;
+pub const OWN_ROUNDING: f64 = 8.0 * f64::EPSILON;
 
 /// How a window's weights compare with the declared ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

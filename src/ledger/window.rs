@@ -1,8 +1,12 @@
 //! What the numbers of one window come to.
+use super::accumulator::BufferState;
 use super::base::WindowCounts;
 use super::delta::Delta;
+use super::evidence::WindowEvidence;
+use super::gradient::Gradients;
 use super::microbatch::Microbatch;
 use super::weights::Weights;
+use crate::manifest::resume::ResumedMicrobatch;
 use crate::numeric::exact::ExactSum;
 
 /// What a window's numbers come to, and how what the run claims compares with it.
@@ -30,8 +34,20 @@ pub struct WindowLedger {
     pub mean_of_means: Option<MeanOfMeans>,
     /// The weights seen against the declared ones.
     pub weights: Weights,
+    /// Gradients, where every microbatch is finite and has a numerator.
+    pub gradients: Option<Gradients>,
     /// What the run claims, by rank and event.
     pub claims: Vec<Claim>,
+    /// Clipped norms that can be compared, at most one a rank.
+    pub clips: Vec<ClipClaim>,
+    /// Buffers that did not grow by what was added.
+    pub drift: Option<AccumulatorDrift>,
+    /// Which evidence the window has.
+    pub evidence: WindowEvidence,
+    /// What an earlier run carried in, in order of rank and backward.
+    pub(super) carried: Vec<ResumedMicrobatch>,
+    /// By rank, before the window.
+    pub(super) buffers: Vec<BufferState>,
 }
 
 /// How a window ended on the ranks.
@@ -71,6 +87,64 @@ pub struct Claim {
     pub windows: u64,
     /// The denominator, where it was logged and can be compared.
     pub denominator: Option<Delta>,
+    /// The worst element of the gradient, where it was logged and can be compared.
+    pub gradient: Option<VectorDelta>,
+    /// The norm against that of the gradient, where it was logged and can be compared.
+    pub grad_norm: Option<Delta>,
+}
+
+/// A recorded vector beside what it should be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VectorDelta {
+    /// The element that is furthest beyond tolerance, or off by most where all are within.
+    pub element: usize,
+    /// Recorded and expected there.
+    pub delta: Delta,
+    /// ‖recorded − expected‖₂ / ‖expected‖₂; infinite where the expected vector is 0.
+    pub relative: f64,
+}
+
+/// A clipped norm against the gradient's and against the logged one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClipClaim {
+    /// The rank.
+    pub rank: u64,
+    /// Index of the clip event.
+    pub event: u64,
+    /// Against the norm of the gradient, where that is known.
+    pub gradient: Option<Delta>,
+    /// Against `logged.grad_norm`, where there is one.
+    pub logged: Option<Delta>,
+}
+
+/// Buffers that did not grow by what a backward added.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AccumulatorDrift {
+    /// Backwards whose buffers were off.
+    pub off: u64,
+    /// The first of them, by its place in the ledger.
+    pub microbatch: usize,
+    /// The element there that is furthest off.
+    pub element: usize,
+    /// Recorded and expected there, in the buffers' unit.
+    pub delta: Delta,
+    /// What it looks like.
+    pub looks: Looks,
+}
+
+/// What a buffer that is off looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Looks {
+    /// It holds what was added and nothing else.
+    Overwritten,
+    /// It holds what it held before.
+    Unchanged,
+    /// What it held, or what was added, is in it twice.
+    Doubled,
+    /// It was to start from 0 and holds something more.
+    CarriedIn,
+    /// None of these.
+    Otherwise,
 }
 
 impl WindowLedger {
@@ -82,6 +156,11 @@ impl WindowLedger {
     /// Whether the window has K microbatches on every rank.
     pub fn is_full(&self) -> bool {
         self.counts.is_full()
+    }
+
+    /// m: targets and microbatches, the number of terms of the window's loss.
+    pub fn terms(&self) -> u64 {
+        self.counts.valid_targets.saturating_add(self.microbatches.len() as u64)
     }
 
     /// N.

@@ -27,12 +27,12 @@ pub fn schema(kind: SchemaKind) -> Value {
         SchemaKind::Manifest => {
             let mut manifest = SCHEMAS["$defs"]["RankManifest"].clone();
             manifest["$defs"] = SCHEMAS["$defs"].clone();
-            manifest["$id"] = "https://accumulation-receipt.dev/rank-manifest/1".into();
+            manifest["$id"] = "urn:accumulation:rank-manifest:1".into();
             manifest["title"] = "Rank manifest".into();
             manifest
         }
         SchemaKind::Microbatches => json!({
-            "$id": "https://accumulation-receipt.dev/microbatch-manifest/1",
+            "$id": "urn:accumulation:microbatch-manifest:1",
             "title": "Line of a microbatch manifest",
             "description": "The first line is the header, each further line one event.",
             "oneOf": [{"$ref": "#/$defs/Header"}, {"$ref": "#/$defs/Event"}],
@@ -66,11 +66,16 @@ static SCHEMAS: LazyLock<Value> = LazyLock::new(|| {
     let mut definitions = generator.take_definitions(true);
     for definition in definitions.values_mut() {
         if let Ok(schema) = definition.try_into() {
-            RecursiveTransform(not_null).transform(schema);
+            RecursiveTransform(tidy).transform(schema);
         }
     }
     json!({"$defs": definitions})
 });
+
+fn tidy(schema: &mut schemars::Schema) {
+    not_null(schema);
+    plain_text(schema);
+}
 
 /// Takes away that a field may be `null`.
 fn not_null(schema: &mut schemars::Schema) {
@@ -92,6 +97,13 @@ fn not_null(schema: &mut schemars::Schema) {
             object.remove("anyOf");
             object.extend(only);
         }
+    }
+}
+
+/// Takes the marks of doc comments out of descriptions.
+fn plain_text(schema: &mut schemars::Schema) {
+    if let Some(Value::String(text)) = schema.get_mut("description") {
+        *text = text.replace("\\[", "[").replace("\\]", "]").replace('`', "");
     }
 }
 

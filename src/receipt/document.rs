@@ -5,9 +5,13 @@
 use crate::canonical::{Count, Digest, Finite};
 use crate::clock::Counts;
 use crate::finding::{Code, Place, Severity};
+use crate::ledger::counterexample::CounterexampleReport;
+use crate::ledger::diagnosis::DiagnosisReport;
+use crate::ledger::evidence::Presence;
 use crate::manifest::contract::{Contract, Evidence, Tail};
 use crate::manifest::event::Outcome;
 use crate::manifest::identifier::Identifier;
+use crate::manifest::list::Vector;
 use crate::manifest::resume::ResumedRank;
 use crate::numeric::rounding::Explanation;
 use schemars::JsonSchema;
@@ -48,7 +52,7 @@ pub struct Receipt {
     /// Over all judged windows.
     pub totals: Option<Totals>,
     /// For each kind of evidence whether all, some or no windows had it.
-    pub evidence: Option<BTreeMap<Evidence, Extent>>,
+    pub evidence: Option<BTreeMap<Evidence, Presence>>,
     /// By window; null at `--detail summary`.
     pub windows: Option<Vec<WindowReport>>,
     /// By window, rank and backward index; null unless `--detail full`.
@@ -56,9 +60,9 @@ pub struct Receipt {
     /// The partial window that the next manifest resumes.
     pub carried: Option<Carried>,
     /// The window with the largest relative drift of a mean of means, or the frozen 3/6/1 window of a control.
-    pub counterexample: Option<Counterexample>,
+    pub counterexample: Option<CounterexampleReport>,
     /// Which recipes explain what was recorded.
-    pub diagnosis: Option<Diagnosis>,
+    pub diagnosis: Option<DiagnosisReport>,
     /// Always null in this version: nothing was replayed.
     pub replay: (),
     /// What is wrong, worst first.
@@ -90,7 +94,8 @@ pub struct Input {
     pub sha256: Option<Digest>,
     /// By rank; empty where the manifest could not be read.
     pub ranks: Vec<RankInput>,
-    /// SHA-256 of the named files' bytes, one after another in the order of their own digests.
+    /// SHA-256 of the named file's bytes; of several files that of their digests in ascending order, each in
+    /// hexadecimal and followed by a newline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_sha256: Option<Digest>,
 }
@@ -168,18 +173,6 @@ pub struct Totals {
     pub superseded: Count,
 }
 
-/// How many windows had a kind of evidence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Extent {
-    /// Every one.
-    All,
-    /// Some.
-    Some,
-    /// None.
-    None,
-}
-
 /// One window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -250,8 +243,8 @@ pub struct MeanOfMeansReport {
     pub relative_drift: Option<Finite>,
 }
 
-/// What one `logged` event claimed, as far as it could be compared.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// What one `logged` or `clip` event claimed, as far as it could be compared.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimReport {
     /// The rank.
@@ -266,7 +259,20 @@ pub struct ClaimReport {
     pub denominator: Option<Compared>,
     /// The claimed or clipped norm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub norm: Option<Compared>,
+    pub gradient_norm: Option<Compared>,
+    /// Relative L2 distance of the claimed gradient from what the declared formula gives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gradient_drift: Option<Finite>,
+}
+
+impl ClaimReport {
+    /// Whether anything could be compared.
+    pub fn says_something(&self) -> bool {
+        self.loss.is_some()
+            || self.denominator.is_some()
+            || self.gradient_norm.is_some()
+            || self.gradient_drift.is_some()
+    }
 }
 
 /// A recorded number beside the expected one.
@@ -322,7 +328,7 @@ pub struct MicrobatchReport {
     pub sync: Option<bool>,
     /// The gradient numerator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gradient_sum: Option<Vec<Finite>>,
+    pub gradient_sum: Option<Vector>,
 }
 
 /// A carried window and the clocks as they stood: the next manifest's `resume` but for `previous_receipt`, which is
@@ -351,45 +357,6 @@ pub struct Carried {
     /// The rate in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learning_rate: Option<Finite>,
-}
-
-/// What a mean of means would have made of a window.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Counterexample {
-    /// The run's own window; null for the frozen one.
-    pub window: Option<Count>,
-    /// n of each microbatch.
-    pub valid_targets: Vec<Count>,
-    /// The loss numerators.
-    pub loss_sums: Vec<Finite>,
-    /// L/N.
-    pub loss: Finite,
-    /// The mean of means.
-    pub mean_of_means: Finite,
-    /// Their distance.
-    pub absolute_drift: Finite,
-    /// The same over |L/N|; null for a loss of 0.
-    pub relative_drift: Option<Finite>,
-}
-
-/// Which recipes explain what was recorded.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Diagnosis {
-    /// Those that explain every judged window, the simplest first.
-    pub recipes: Vec<String>,
-    /// Those that explain the full windows, where that differs.
-    pub full_windows: Vec<String>,
-    /// Those that explain the short windows, where that differs.
-    pub short_windows: Vec<String>,
-    /// Whether the run cannot tell recipes apart.
-    pub control: bool,
-    /// The lower precision at which the recipes fit, if it is not the declared one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub precision: Option<crate::numeric::rounding::Arithmetic>,
-    /// In words, with what was used.
-    pub text: String,
 }
 
 /// A finding.

@@ -11,6 +11,7 @@ use crate::clock::WindowClock;
 use crate::finding::{Code, Findings};
 use crate::ledger::WindowLedger;
 use crate::manifest::contract::Contract;
+use crate::manifest::resume::Resume;
 use crate::manifest::window::Window;
 
 /// Everything that the program knows about one rule; its name and severity are the code's own.
@@ -40,6 +41,8 @@ pub enum Check {
 pub struct Judged<'a> {
     /// What was declared, with defaults filled in.
     pub contract: &'a Contract,
+    /// The carried window that the run continues, if it continues one.
+    pub resume: Option<&'a Resume>,
     /// What was recorded.
     pub window: &'a Window,
     /// What its numbers come to.

@@ -1,3 +1,4 @@
 //! Reading: bytes to events, and every fault at its place.
+mod bad;
 mod recorded;
 mod run;

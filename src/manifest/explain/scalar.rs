@@ -26,7 +26,7 @@ pub(super) fn check(walk: &mut Walk, schema: &Value, node: Node<'_>) {
         (Kind::String, "identifier") => identifier(walk, node),
         (Kind::String, "opaque") => opaque(walk, node),
         (Kind::String, "digest") => digest(walk, node),
-        (Kind::String, _) if schema["type"] == "string" => word(walk, schema, node),
+        (Kind::String, _) if schema["type"] == "string" || schema::words(schema).is_some() => word(walk, schema, node),
         (Kind::Bool(value), _) if schema["type"] == "boolean" => {
             if schema["const"].as_bool().is_some_and(|only| only != value) {
                 walk.fault(Code::GA103, node.span(), "false, where only true is possible; leave the field out");

@@ -7,6 +7,7 @@ use crate::manifest::explain;
 use crate::manifest::explain::Fault;
 use crate::manifest::json;
 use crate::manifest::json::Node;
+use crate::manifest::open::sniff::BYTE_ORDER_MARK;
 use crate::manifest::replay::ReplayOptions;
 use crate::manifest::resume::Resume;
 use serde::de::DeserializeOwned;
@@ -16,24 +17,24 @@ use std::sync::Arc;
 
 /// What a rank manifest says.
 #[derive(Debug, Default)]
-pub(super) struct DocumentRead {
-    pub(super) contract: Option<Contract>,
-    pub(super) replay: ReplayOptions,
-    pub(super) resume: Option<Resume>,
-    pub(super) entries: Vec<Entry>,
-    pub(super) faults: Vec<Fault>,
+pub(crate) struct DocumentRead {
+    pub(crate) contract: Option<Contract>,
+    pub(crate) replay: ReplayOptions,
+    pub(crate) resume: Option<Resume>,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) faults: Vec<Fault>,
 }
 
 /// One rank, as far as it could be read.
 #[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) rank: Option<u64>,
-    pub(super) events: Events,
+pub(crate) struct Entry {
+    pub(crate) rank: Option<u64>,
+    pub(crate) events: Events,
 }
 
 /// Where a rank's events are.
 #[derive(Debug)]
-pub(super) enum Events {
+pub(crate) enum Events {
     /// Here, in the document.
     Inline(Arc<[Range<usize>]>),
     /// In a file.
@@ -42,8 +43,16 @@ pub(super) enum Events {
     Unknown,
 }
 
+/// The text with a byte-order mark, if there is one, made white space, so that all else keeps its place.
+pub(crate) fn without_mark(mut text: Vec<u8>) -> Vec<u8> {
+    if text.starts_with(BYTE_ORDER_MARK) {
+        text[..BYTE_ORDER_MARK.len()].fill(b' ');
+    }
+    text
+}
+
 /// Reads a document, and explains it where it can't be read.
-pub(super) fn read(text: &[u8]) -> DocumentRead {
+pub(crate) fn read(text: &[u8]) -> DocumentRead {
     match serde_json::from_slice::<RankManifest<&RawValue>>(text) {
         Ok(manifest) => {
             let RankManifest { contract, ranks, replay, resume, .. } = manifest;

@@ -12,33 +12,33 @@ use crate::manifest::read::lines::Lines;
 
 /// What a header says.
 #[derive(Debug, Default)]
-pub(super) struct HeaderRead {
+pub(crate) struct HeaderRead {
     /// The rank that it names, where that could be read.
-    pub(super) rank: Option<u64>,
+    pub(crate) rank: Option<u64>,
     /// Its contract, where that could be read.
-    pub(super) contract: Option<Contract>,
+    pub(crate) contract: Option<Contract>,
     /// It names no contract at all.
-    pub(super) lacks_contract: bool,
+    pub(crate) lacks_contract: bool,
     /// What is wrong with it; nothing more of the file is of use where it is of another version.
-    pub(super) faults: Vec<Fault>,
+    pub(crate) faults: Vec<Fault>,
 }
 
 impl HeaderRead {
     /// Whether the lines after it can be taken for events.
-    pub(super) fn has_events(&self) -> bool {
+    pub(crate) fn has_events(&self) -> bool {
         !self.faults.iter().any(|fault| fault.code == Code::GA102 && fault.pointer == "/schema")
     }
 }
 
 /// Takes the first line.
-pub(super) fn take(lines: &mut Lines) -> HeaderRead {
+pub(crate) fn take(lines: &mut Lines) -> HeaderRead {
     let read = read(lines.peek_line());
     lines.skip_line();
     read
 }
 
 /// Reads the first line, and explains it where it can't be read.
-pub(super) fn read(line: &[u8]) -> HeaderRead {
+pub(crate) fn read(line: &[u8]) -> HeaderRead {
     if line.len() > LINE_BYTES {
         return HeaderRead { faults: vec![explain::overlong()], ..HeaderRead::default() };
     }
@@ -51,7 +51,7 @@ pub(super) fn read(line: &[u8]) -> HeaderRead {
     read
 }
 
-pub(super) fn byte_order_mark() -> Fault {
+pub(crate) fn byte_order_mark() -> Fault {
     Fault::new(Code::GA101, String::new(), "the text begins with a byte-order mark", 0..BYTE_ORDER_MARK.len())
 }
 

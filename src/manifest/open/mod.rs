@@ -2,8 +2,8 @@
 //!
 //! Invariant: whatever its shape (inline, by reference, as several files, compressed), the same run opens the same.
 mod agree;
-mod document;
-mod header;
+pub(crate) mod document;
+pub(crate) mod header;
 mod microbatches;
 mod rank_manifest;
 mod ranks;

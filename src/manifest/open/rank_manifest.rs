@@ -88,11 +88,11 @@ fn nothing(name: &SourceName, findings: Findings) -> Opened {
 /// The whole text, unless there is nothing to be read in it.
 fn text(name: &SourceName, mut lines: Lines, findings: &mut Findings) -> Result<Option<Vec<u8>>, ReadError> {
     let fault = match lines.rest(DOCUMENT_BYTES) {
-        Ok(Some(mut text)) => {
+        Ok(Some(text)) => {
             if text.starts_with(BYTE_ORDER_MARK) {
                 findings.report(header::byte_order_mark().at(Place::default()));
-                text[..BYTE_ORDER_MARK.len()].fill(b' ');
             }
+            let text = document::without_mark(text);
             if !text.trim_ascii().is_empty() {
                 return Ok(Some(text));
             }

@@ -10,6 +10,9 @@ use memchr::memrchr;
 /// How much is read at once where a line is long.
 const CHUNK: usize = 1 << 16;
 
+/// How much is kept of a line that is too long.
+const START: usize = 128;
+
 /// Reads lines.
 pub(crate) struct Lines {
     stored: Stored,
@@ -26,7 +29,12 @@ pub(crate) enum Piece {
     /// Whole lines with their newlines; only the last line of a source may lack it.
     Lines(Vec<u8>),
     /// A line beyond the limit, which was skipped.
-    Overlong,
+    Overlong {
+        /// How it begins.
+        start: Vec<u8>,
+        /// How long it is, its newline included.
+        length: u64,
+    },
 }
 
 impl Lines {
@@ -50,9 +58,7 @@ impl Lines {
                 return self.last(text);
             }
             if text.len() > LINE_BYTES {
-                drop(text);
-                self.skip_line();
-                return Ok(Some(Piece::Overlong));
+                return Ok(Some(self.overlong(text)));
             }
             (searched, want) = (text.len(), CHUNK.max(text.len()).min(LINE_BYTES + 1));
         }
@@ -80,20 +86,29 @@ impl Lines {
         self.pending.len() > line + 1
     }
 
-    /// Takes the first line and its newline away; whether there was a newline.
-    pub(crate) fn skip_line(&mut self) -> bool {
+    /// Takes the first line and its newline away; how many bytes that are.
+    pub(crate) fn skip_line(&mut self) -> u64 {
         let mut text = std::mem::take(&mut self.pending);
+        let mut length = 0;
         loop {
             if let Some(newline) = memchr(b'\n', &text) {
                 self.pending = text.split_off(newline + 1);
-                return true;
+                return length + text.len() as u64;
             }
+            length += text.len() as u64;
             text.clear();
             if self.ended {
-                return false;
+                return length;
             }
             self.fill(&mut text, CHUNK);
         }
+    }
+
+    /// Goes over a line of which so much has been read.
+    fn overlong(&mut self, text: Vec<u8>) -> Piece {
+        let start = text[..START].to_vec();
+        self.pending = text;
+        Piece::Overlong { start, length: self.skip_line() }
     }
 
     /// All that is left, as long as it is no more than `limit` bytes; `None` if it is more.
@@ -135,7 +150,7 @@ impl Lines {
         match self.broken.take() {
             Some(broken) => Err(broken),
             None if text.is_empty() => Ok(None),
-            None if text.len() > LINE_BYTES => Ok(Some(Piece::Overlong)),
+            None if text.len() > LINE_BYTES => Ok(Some(self.overlong(text))),
             None => Ok(Some(Piece::Lines(text))),
         }
     }

@@ -194,7 +194,7 @@ impl RankStream {
             }
             Feed::Lines { lines: reader, .. } => match reader.as_mut()?.next(block) {
                 Ok(Some(Piece::Lines(text))) => Some(self.run(move || decode::lines(&text, &terms))),
-                Ok(Some(Piece::Overlong)) => Some(Pending::Ready(Decoded::fault(explain::overlong()))),
+                Ok(Some(Piece::Overlong { .. })) => Some(Pending::Ready(Decoded::fault(explain::overlong()))),
                 Ok(None) => self.close(),
                 Err(broken) => self.break_off(broken),
             },

@@ -4,5 +4,6 @@ use super::Rule;
 registry! {
     /// In order of code.
     ARITHMETIC: Rule = RULE, test crate::rules::check_rule;
-    loss_drift, weight_drift,
+    loss_drift, gradient_drift, weight_drift, denominator_mismatch, norm_mismatch, empty_microbatch, accumulator_drift,
+    missing_evidence,
 }

@@ -4,6 +4,7 @@ use crate::finding::Finding;
 use crate::finding::Findings;
 use crate::finding::Place;
 use crate::ledger::delta::words;
+use crate::manifest::contract::Formula;
 use crate::rules::Check;
 use crate::rules::Judged;
 
@@ -34,7 +35,18 @@ fn check(judged: &Judged<'_>, findings: &mut Findings) {
     let microbatch = &ledger.microbatches[worst.microbatch];
     let (differentiated, expected) = (worst.differentiated, worst.expected);
     let why = match weights.one_factor {
-        Some(factor) => format!("all {} weights of the window are off by one factor, {factor}", weights.compared),
+        Some(factor) => {
+            let divided = ledger.counts.valid_targets as f64 / factor;
+            let all = weights.compared;
+            match judged.contract.formula {
+                Formula::TokenMean => format!(
+                    "all {all} weights of the window are off by one factor: an effective denominator of {divided} where N \
+                     is {}",
+                    ledger.counts.valid_targets
+                ),
+                _ => format!("all {all} weights of the window are off by one factor, {factor}"),
+            }
+        }
         None => format!("{} of {} weights of the window are off; {}", weights.off, weights.compared, words(explanation)),
     };
     let message = match (microbatch.seen(), microbatch.declared) {

@@ -51,7 +51,7 @@ fn fault(rank: &RankClock, is_full: bool) -> Option<(Option<u64>, String)> {
     }
     match steps.as_slice() {
         [] if is_full => {
-            Some((None, format!("{number} in a window that has {}", count(rank.microbatches, "microbatche"))))
+            Some((None, format!("{number} in a window that has {}", count(rank.microbatches, "microbatch"))))
         }
         [_, (second, _), ..] => Some((Some(second.index), format!("{number} in the window where one is due"))),
         _ => None,

@@ -1,5 +1,12 @@
 //! Rules over tails and resumption: GA6xx.
 use super::Rule;
 
-/// In order of code.
-pub static TAIL: &[&Rule] = &[];
+mod ending;
+
+registry! {
+    /// In order of code.
+    TAIL: Rule = RULE, test crate::rules::check_rule;
+    tail_policy, resume_mismatch,
+}
+
+pub use resume_mismatch::resume_differs;

@@ -1,0 +1,60 @@
+//! `receipt check`.
+use crate::cli::CheckArgs;
+use crate::failure::Failure;
+use crate::output;
+use crate::previous;
+use crate::sources::Disk;
+use receipt::finding::{Code, Finding};
+use receipt::pipeline::{self, VerifyOptions};
+use receipt::receipt::Sealed;
+use receipt::receipt::check;
+use receipt::report::visible::visible;
+use std::process::ExitCode;
+
+pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
+    let bytes = previous::read_file(&args.receipt)?;
+    let given = match check::read(&bytes) {
+        Ok(given) => given,
+        Err(finding) => return refuse(&finding),
+    };
+    if args.manifests.is_empty() {
+        say(&format!("the hash holds: {}\n", given.receipt().receipt_sha256.expect("bug: sealed without a hash")))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let derived = derive(args, &given)?;
+    let comparison = check::compare(&given, &derived);
+    for told in &comparison.told {
+        say(&format!("note: {told}\n"))?;
+    }
+    match &comparison.refused {
+        Some(finding) => refuse(finding),
+        None => {
+            say("the hash holds, and the manifest gives the same receipt\n")?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// The receipt that the manifest gives under the options of the one at hand.
+fn derive(args: &CheckArgs, given: &Sealed) -> Result<Sealed, Failure> {
+    let options = &given.receipt().options;
+    let previous = previous::load(args.previous.as_deref())?;
+    let found = previous.as_ref().and_then(|previous| previous.receipt().receipt_sha256);
+    if found != options.previous {
+        return Err(Failure::Previous { wanted: options.previous });
+    }
+    let inputs: Vec<_> = args.manifests.iter().map(|path| Disk::name(path)).collect();
+    let options = VerifyOptions { detail: options.detail, partial: options.partial, previous };
+    Ok(pipeline::verify(&Disk::default(), &inputs, &options)?.sealed)
+}
+
+fn refuse(finding: &Finding) -> Result<ExitCode, Failure> {
+    let Finding { code, message, .. } = finding;
+    say(&format!("error[{code}] {}: {message}\n", code.name()))?;
+    let malformed = code.rejects() || *code == Code::GA803;
+    Ok(ExitCode::from(if malformed { 3 } else { 1 }))
+}
+
+fn say(text: &str) -> Result<(), Failure> {
+    output::print(visible(text).as_bytes()).map_err(Failure::Print)
+}

@@ -1,0 +1,1 @@
+//! Every recipe on runs made by it.

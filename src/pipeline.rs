@@ -1,0 +1,152 @@
+//! All control flow: what a command does, from names to a sealed receipt.
+use crate::align::EventStream;
+use crate::canonical::{self, CanonicalError, Count, Digest, Hasher};
+use crate::finding::{self, Code, Findings, Folded};
+use crate::judge::{Declared, judge};
+use crate::manifest::contract::Contract;
+use crate::manifest::read::{RankDigest, RankStream, ReadError};
+use crate::manifest::replay::ReplayOptions;
+use crate::manifest::resume::Resume;
+use crate::manifest::source::{SourceError, SourceName, Sources};
+use crate::manifest::window::Indexed;
+use crate::manifest::{self, Layout, Opened};
+use crate::receipt::document::{Detail, Input, Options, RankInput};
+use crate::receipt::{Builder, Sealed};
+use crate::rules::tail::resume_differs;
+use serde::Serialize;
+use std::io;
+
+/// How a run is verified.
+#[derive(Clone, Debug, Default)]
+pub struct VerifyOptions {
+    /// How much the receipt holds.
+    pub detail: Detail,
+    /// Whether the run still goes on or crashed, so that its open end is left out.
+    pub partial: bool,
+    /// The receipt of the run that this one resumes.
+    pub previous: Option<Sealed>,
+}
+
+/// Why a run could not be verified at all.
+#[derive(Debug, thiserror::Error)]
+pub enum PipelineError {
+    /// What was named can't be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The receipt can't be written canonically; a bug of ours.
+    #[error("the receipt is not canonical")]
+    Canonical(#[from] CanonicalError),
+}
+
+/// A verified, violated or rejected run.
+#[derive(Debug)]
+pub struct Verified {
+    /// The receipt.
+    pub sealed: Sealed,
+    /// Its findings with all the instances that were kept, in the receipt's order.
+    pub findings: Vec<(Folded, Option<Code>)>,
+    /// Where the run's parts stand, for showing places in files.
+    pub layout: Layout,
+}
+
+/// Reads, judges and seals one run.
+///
+/// # Errors
+///
+/// If what is named can't be read at all; what is wrong in it is among the findings.
+pub fn verify(
+    sources: &dyn Sources,
+    inputs: &[SourceName],
+    options: &VerifyOptions,
+) -> Result<Verified, PipelineError> {
+    let Opened { contract, replay, resume, streams, mut findings, layout } =
+        manifest::open_run(sources, inputs, options.partial)?;
+    check_resume(resume.as_ref(), options.previous.as_ref(), &mut findings);
+    let mut builder = Builder::new(options.detail);
+    let (judgement, streams) = match &contract {
+        Some(contract) => {
+            let declared = Declared { contract, resume: resume.as_ref(), partial: options.partial };
+            judge(declared, streams, findings, |judged, agrees| builder.window(judged, agrees))
+        }
+        None => crate::judge::reject(streams, findings),
+    };
+    let ranks = streams.into_iter().map(RankStream::digest).collect::<Result<Vec<_>, _>>()?;
+    let input = match (&contract, judgement.facts()) {
+        (Some(contract), Some(_)) => input(contract, resume.as_ref(), &replay, &ranks)?,
+        _ => raw_input(sources, inputs)?,
+    };
+    let sealed = builder.seal(input, receipt_options(options), contract.as_ref(), &judgement)?;
+    let findings = finding::in_order(judgement.into_findings().into_folded());
+    Ok(Verified { sealed, findings, layout })
+}
+
+impl EventStream for RankStream {
+    fn rank(&self) -> u64 {
+        RankStream::rank(self)
+    }
+
+    fn next(&mut self, findings: &mut Findings) -> Option<Indexed> {
+        RankStream::next(self, findings)
+    }
+}
+
+fn receipt_options(options: &VerifyOptions) -> Options {
+    Options {
+        detail: options.detail,
+        replay: false,
+        replay_targets: Count::ZERO,
+        partial: options.partial,
+        previous: options.previous.as_ref().and_then(|previous| previous.receipt().receipt_sha256),
+    }
+}
+
+/// A resume must be what the previous receipt says was carried (GA602).
+fn check_resume(resume: Option<&Resume>, previous: Option<&Sealed>, findings: &mut Findings) {
+    let Some(previous) = previous.map(Sealed::receipt) else { return };
+    let hash = previous.receipt_sha256.expect("bug: a sealed receipt without a hash");
+    findings.extend(resume_differs(resume, &previous.carried, &hash));
+}
+
+/// What the input hash is over. Streams are in order of rank, so a manifest's own order does not matter.
+#[derive(Serialize)]
+struct Hashed<'a> {
+    contract: &'a Contract,
+    resume: Option<&'a Resume>,
+    replay: &'a ReplayOptions,
+    ranks: &'a [RankInput],
+}
+
+fn input(
+    contract: &Contract,
+    resume: Option<&Resume>,
+    replay: &ReplayOptions,
+    ranks: &[RankDigest],
+) -> Result<Input, CanonicalError> {
+    let counted = |value| Count::new(value).expect("bug: more than 2^53 events were read");
+    let ranks: Vec<RankInput> = ranks
+        .iter()
+        .map(|rank| RankInput { rank: counted(rank.rank), events: counted(rank.events), events_sha256: rank.sha256 })
+        .collect();
+    let sha256 = canonical::digest(&Hashed { contract, resume, replay, ranks: &ranks })?;
+    Ok(Input { sha256: Some(sha256), ranks, raw_sha256: None })
+}
+
+/// For a rejected manifest: the hash of its bytes as stored; of several files that of their hashes in ascending order,
+/// each in hexadecimal and followed by a newline.
+fn raw_input(sources: &dyn Sources, inputs: &[SourceName]) -> Result<Input, ReadError> {
+    let mut digests = inputs.iter().map(|name| raw_digest(sources, name)).collect::<Result<Vec<_>, _>>()?;
+    digests.sort_unstable_by_key(|digest| *digest.as_bytes());
+    let raw = match digests.as_slice() {
+        [one] => *one,
+        several => Digest::of(several.iter().map(|digest| format!("{digest}\n")).collect::<String>().as_bytes()),
+    };
+    Ok(Input { sha256: None, ranks: vec![], raw_sha256: Some(raw) })
+}
+
+fn raw_digest(sources: &dyn Sources, name: &SourceName) -> Result<Digest, ReadError> {
+    let failed = |source| ReadError::Source { name: name.clone(), source };
+    let mut hasher = Hasher::new();
+    let mut source = sources.open(name).map_err(failed)?;
+    io::copy(&mut source, &mut hasher).map_err(|error| failed(SourceError::Io(error)))?;
+    Ok(hasher.finish())
+}
