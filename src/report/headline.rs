@@ -5,8 +5,8 @@ use super::recipes::Recipe;
 use super::words;
 use crate::finding::Code;
 use crate::finding::Severity;
+use crate::ledger::evidence::Presence;
 use crate::manifest::contract::Evidence;
-use crate::receipt::document::Extent;
 use crate::receipt::document::FindingReport;
 use crate::receipt::document::Receipt;
 use crate::receipt::document::Verdict;
@@ -51,12 +51,12 @@ pub fn followed(receipt: &Receipt) -> Option<(Recipe, &'static str)> {
 }
 
 /// The extent of a kind of evidence.
-pub fn extent(receipt: &Receipt, kind: Evidence) -> Extent {
-    receipt.evidence.as_ref().and_then(|evidence| evidence.get(&kind)).copied().unwrap_or(Extent::None)
+pub fn extent(receipt: &Receipt, kind: Evidence) -> Presence {
+    receipt.evidence.as_ref().and_then(|evidence| evidence.get(&kind)).copied().unwrap_or(Presence::None)
 }
 
 fn has(receipt: &Receipt, kinds: &[Evidence]) -> bool {
-    kinds.iter().any(|&kind| extent(receipt, kind) != Extent::None)
+    kinds.iter().any(|&kind| extent(receipt, kind) != Presence::None)
 }
 
 /// Evidence of what was differentiated, not only of what was logged.
@@ -107,7 +107,7 @@ fn wrong_recipe(receipt: &Receipt, worst: &FindingReport, recipe: &Recipe, part:
     let formula = receipt.formula.as_deref().unwrap_or("another");
     let Recipe { name, did, .. } = recipe;
     match worst.code {
-        Code::GA201 if extent(receipt, Evidence::Weights) != Extent::None => {
+        Code::GA201 if extent(receipt, Evidence::Weights) != Presence::None => {
             format!("What this run logs is not the loss of its updates: the log{part} {did} ({name})")
         }
         Code::GA201 => {

@@ -1,7 +1,7 @@
 //! What a mean of means would have made of this run: the worst window, worked by hand.
 use crate::canonical::Count;
 use crate::canonical::Finite;
-use crate::receipt::document::Counterexample;
+use crate::ledger::counterexample::CounterexampleReport;
 use crate::receipt::document::Receipt;
 use crate::report::layout::Block;
 use crate::report::layout::Section;
@@ -33,7 +33,7 @@ pub(super) fn section(receipt: &Receipt) -> Option<Section> {
     )
 }
 
-fn table(example: &Counterexample) -> Table {
+fn table(example: &CounterexampleReport) -> Table {
     let mut table = Table::new(&["#microbatch", "#valid targets n", "#summed loss ℓ", "#mean ℓ/n (nats per target)"]);
     let rows = example.valid_targets.iter().zip(&example.loss_sums);
     for (index, (targets, sum)) in rows.take(SHOWN).enumerate() {
@@ -56,7 +56,7 @@ fn mean(targets: Count, sum: Finite) -> f64 {
     sum.get() / targets.to_f64()
 }
 
-fn worked(example: &Counterexample) -> String {
+fn worked(example: &CounterexampleReport) -> String {
     let relative = match example.relative_drift {
         Some(relative) => format!(", {} of it", number::percent(relative.get())),
         None => String::new(),

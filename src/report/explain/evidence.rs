@@ -1,6 +1,6 @@
 //! Evidence: what was recorded, and so what the verdict rests on.
+use crate::ledger::evidence::Presence;
 use crate::manifest::contract::Evidence;
-use crate::receipt::document::Extent;
 use crate::receipt::document::Receipt;
 use crate::report::layout::Block;
 use crate::report::layout::Section;
@@ -14,9 +14,9 @@ pub(super) fn section(receipt: &Receipt) -> Option<Section> {
     let mut table = Table::new(&["evidence", "recorded in", "what it can show", "from"]);
     for (&kind, extent) in evidence {
         let extent = match extent {
-            Extent::All => "all windows",
-            Extent::Some => "some windows",
-            Extent::None => "none",
+            Presence::All => "all windows",
+            Presence::Some => "some windows",
+            Presence::None => "none",
         };
         let (shows, from) = about(kind);
         let cells = [verdict::kind_in_words(kind), extent, shows, from];

@@ -1,6 +1,6 @@
 //! Which recipe explains what happened.
 use super::declared::arithmetic;
-use crate::receipt::document::Diagnosis;
+use crate::ledger::diagnosis::DiagnosisReport;
 use crate::receipt::document::Receipt;
 use crate::report::layout::Block;
 use crate::report::layout::Line;
@@ -40,7 +40,7 @@ pub(super) fn section(receipt: &Receipt) -> Option<Section> {
     Some(closing(section, diagnosis))
 }
 
-fn closing(mut section: Section, diagnosis: &Diagnosis) -> Section {
+fn closing(mut section: Section, diagnosis: &DiagnosisReport) -> Section {
     if let Some(precision) = diagnosis.precision {
         section = section.paragraph(format!(
             "It fits only as closely as {} rounds: the loss was computed in it, whatever the contract says.",
