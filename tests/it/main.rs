@@ -2,4 +2,5 @@
 #![allow(clippy::disallowed_methods, reason = "tests read files; only the library may not")]
 mod reader;
 mod rule_pages;
+mod schemas;
 mod tidy;
