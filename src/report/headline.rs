@@ -5,8 +5,8 @@ use super::recipes::Recipe;
 use super::words;
 use crate::finding::Code;
 use crate::finding::Severity;
+use crate::ledger::evidence::Presence;
 use crate::manifest::contract::Evidence;
-use crate::receipt::document::Extent;
 use crate::receipt::document::FindingReport;
 use crate::receipt::document::Receipt;
 use crate::receipt::document::Verdict;
@@ -44,19 +44,21 @@ pub fn followed(receipt: &Receipt) -> Option<(Recipe, &'static str)> {
         let name = names.first().filter(|name| Some(*name) != declared.as_ref())?;
         recipes::find(name)
     };
-    let everywhere = || first(&diagnosis.recipes).map(|recipe| (recipe, ""));
+    if !diagnosis.recipes.is_empty() {
+        return first(&diagnosis.recipes).map(|recipe| (recipe, ""));
+    }
     let full = || first(&diagnosis.full_windows).map(|recipe| (recipe, " in its full windows"));
     let short = || first(&diagnosis.short_windows).map(|recipe| (recipe, " in its short windows"));
-    everywhere().or_else(full).or_else(short)
+    full().or_else(short)
 }
 
 /// The extent of a kind of evidence.
-pub fn extent(receipt: &Receipt, kind: Evidence) -> Extent {
-    receipt.evidence.as_ref().and_then(|evidence| evidence.get(&kind)).copied().unwrap_or(Extent::None)
+pub fn extent(receipt: &Receipt, kind: Evidence) -> Presence {
+    receipt.evidence.as_ref().and_then(|evidence| evidence.get(&kind)).copied().unwrap_or(Presence::None)
 }
 
 fn has(receipt: &Receipt, kinds: &[Evidence]) -> bool {
-    kinds.iter().any(|&kind| extent(receipt, kind) != Extent::None)
+    kinds.iter().any(|&kind| extent(receipt, kind) != Presence::None)
 }
 
 /// Evidence of what was differentiated, not only of what was logged.
@@ -107,7 +109,7 @@ fn wrong_recipe(receipt: &Receipt, worst: &FindingReport, recipe: &Recipe, part:
     let formula = receipt.formula.as_deref().unwrap_or("another");
     let Recipe { name, did, .. } = recipe;
     match worst.code {
-        Code::GA201 if extent(receipt, Evidence::Weights) != Extent::None => {
+        Code::GA201 if extent(receipt, Evidence::Weights) != Presence::None => {
             format!("What this run logs is not the loss of its updates: the log{part} {did} ({name})")
         }
         Code::GA201 => {

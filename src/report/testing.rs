@@ -4,17 +4,17 @@ use crate::canonical::Finite;
 use crate::clock::Counts;
 use crate::finding::Code;
 use crate::finding::Place;
+use crate::ledger::counterexample::CounterexampleReport;
+use crate::ledger::diagnosis::DiagnosisReport;
+use crate::ledger::evidence::Presence;
 use crate::manifest::contract::Contract;
 use crate::manifest::contract::Evidence;
 use crate::manifest::event::Outcome;
 use crate::manifest::identifier::Identifier;
 use crate::numeric::quotient;
 use crate::numeric::rounding::Explanation;
-use crate::receipt::document::Counterexample;
 use crate::receipt::document::Deltas;
 use crate::receipt::document::Detail;
-use crate::receipt::document::Diagnosis;
-use crate::receipt::document::Extent;
 use crate::receipt::document::FindingReport;
 use crate::receipt::document::Input;
 use crate::receipt::document::MeanOfMeansReport;
@@ -98,7 +98,7 @@ pub(super) fn receipt(windows: &[&[Made]]) -> Receipt {
             Evidence::ALL
                 .iter()
                 .map(|&kind| {
-                    let extent = if kind == Evidence::Weights { Extent::All } else { Extent::None };
+                    let extent = if kind == Evidence::Weights { Presence::All } else { Presence::None };
                     (kind, extent)
                 })
                 .collect(),
@@ -109,10 +109,10 @@ pub(super) fn receipt(windows: &[&[Made]]) -> Receipt {
         ),
         carried: None,
         counterexample: windows.first().map(|made| counterexample(made)),
-        diagnosis: Some(Diagnosis {
+        diagnosis: Some(DiagnosisReport {
             recipes: vec!["token-mean".to_owned()],
             text: "token-mean explains every backward loss".to_owned(),
-            ..Diagnosis::default()
+            ..DiagnosisReport::default()
         }),
         replay: (),
         findings: vec![],
@@ -134,10 +134,10 @@ pub(super) fn violated(windows: &[&[Made]]) -> Receipt {
         finding(Code::GA201, Place::event(0, 5).in_window(0).at("/logged/loss"), "logged loss 0.5333333333333333");
     loss.caused_by = Some(Code::GA203);
     receipt.findings = vec![weights, loss];
-    receipt.diagnosis = Some(Diagnosis {
+    receipt.diagnosis = Some(DiagnosisReport {
         recipes: vec!["mean-of-means".to_owned()],
         text: "mean-of-means explains every backward loss".to_owned(),
-        ..Diagnosis::default()
+        ..DiagnosisReport::default()
     });
     receipt
 }
@@ -217,16 +217,16 @@ fn microbatches(window: u64, made: &[Made]) -> Vec<MicrobatchReport> {
     made.iter().enumerate().map(report).collect()
 }
 
-fn counterexample(made: &[Made]) -> Counterexample {
+fn counterexample(made: &[Made]) -> CounterexampleReport {
     let report = window(0, made);
     let drift = report.mean_of_means;
-    Counterexample {
+    CounterexampleReport {
         window: Some(count(0)),
         valid_targets: made.iter().map(|made| count(made.0)).collect(),
         loss_sums: made.iter().map(|made| finite(made.1)).collect(),
-        loss: report.loss.expect("a loss"),
+        token_mean: report.loss.expect("a loss"),
         mean_of_means: drift.loss.expect("a loss"),
         absolute_drift: drift.absolute_drift.expect("a drift"),
-        relative_drift: drift.relative_drift,
+        relative_drift: drift.relative_drift.expect("a drift"),
     }
 }

@@ -9,8 +9,8 @@ use super::layout::Role;
 use super::layout::text;
 use super::words;
 use crate::finding::Severity;
+use crate::ledger::evidence::Presence;
 use crate::manifest::contract::Evidence;
-use crate::receipt::document::Extent;
 use crate::receipt::document::Receipt;
 use crate::receipt::document::Totals;
 use crate::receipt::document::Verdict;
@@ -47,12 +47,12 @@ pub fn text(shown: &Shown<'_>, style: Style) -> String {
 /// Which evidence the verdict rests on, in words.
 pub fn rests_on(receipt: &Receipt) -> String {
     let Some(evidence) = &receipt.evidence else { return "nothing".to_owned() };
-    let said = |(kind, extent): (&Evidence, &Extent)| {
+    let said = |(kind, extent): (&Evidence, &Presence)| {
         let kind = kind_in_words(*kind);
         match extent {
-            Extent::All => Some(format!("{kind} (all windows)")),
-            Extent::Some => Some(format!("{kind} (some windows)")),
-            Extent::None => None,
+            Presence::All => Some(format!("{kind} (all windows)")),
+            Presence::Some => Some(format!("{kind} (some windows)")),
+            Presence::None => None,
         }
     };
     let said: Vec<String> = evidence.iter().filter_map(said).collect();
@@ -147,7 +147,7 @@ verified: run.jsonl
     #[test]
     fn without_evidence_it_says_so() {
         let mut receipt = testing::receipt(&[&testing::RIGHT]);
-        receipt.evidence = Some(receipt.evidence.iter().flatten().map(|(&kind, _)| (kind, Extent::None)).collect());
+        receipt.evidence = Some(receipt.evidence.iter().flatten().map(|(&kind, _)| (kind, Presence::None)).collect());
         receipt.diagnosis = None;
         assert_eq!(
             shown(&receipt),
