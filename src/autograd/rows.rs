@@ -46,6 +46,11 @@ impl Rows {
         self.iter().map(|row| row.len()).max().unwrap_or(0)
     }
 
+    /// Where each row begins, and after the last one where it ends.
+    pub(super) fn bounds(&self) -> &[usize] {
+        &self.bounds
+    }
+
     /// The positions of each row.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Range<usize>> + '_ {
         self.bounds.windows(2).map(|pair| pair[0]..pair[1])

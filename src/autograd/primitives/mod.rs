@@ -7,6 +7,18 @@ registry! {
     PRIMITIVES: Primitive = PRIMITIVE, test crate::autograd::gradcheck::gradcheck;
     add,
     multiply,
+    scale,
+    divide,
+    sum,
     matmul,
     linear,
+    embedding,
+    rms_norm,
+    silu,
+    swiglu,
+    softmax,
+    rope,
+    causal_attention,
+    cross_entropy,
+    head_cross_entropy,
 }
