@@ -9,8 +9,8 @@
 //! parameters are borrowed by the tape and cannot change under it; parameter gradients change only after a whole
 //! backward pass has succeeded.
 
-mod arena;
-mod commit;
+pub mod arena;
+pub mod commit;
 mod forward;
 pub mod gradients;
 pub mod jacobian;

@@ -9,6 +9,14 @@ use crate::autograd::tensor::{Shape, Tensor, View};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ParameterId(pub(super) usize);
 
+impl ParameterId {
+    /// The parameter number `index`, counted from 0.
+    #[must_use]
+    pub const fn nth(index: usize) -> Self {
+        Self(index)
+    }
+}
+
 /// A parameter's name, shape and place in the buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
@@ -24,12 +32,6 @@ pub struct Named {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) tensors: Vec<Named>,
-}
-
-impl Layout {
-    pub(super) fn scalars(&self) -> usize {
-        self.tensors.last().map_or(0, |tensor| tensor.span.end)
-    }
 }
 
 /// The parameters of a model: what a tape borrows and an optimizer changes. A tied table is one parameter.

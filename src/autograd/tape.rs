@@ -44,7 +44,7 @@ pub(super) struct Node {
 /// How a tape computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What every primitive's output, cotangent and tangent is rounded to.
+    /// What inputs, parameters and every primitive's output, cotangent and tangent are rounded to.
     pub precision: Precision,
     /// Threads that large primitives may use; at least 1. No bit of any result depends on it.
     pub threads: usize,
@@ -131,14 +131,15 @@ impl<'a> Tape<'a> {
         Var(index)
     }
 
-    /// Computes a primitive in the tape's precision and records it.
+    /// Computes a primitive and records it. Its precision is the widest of its inputs', as in type promotion.
     pub(super) fn apply<const N: usize>(
         &mut self,
         primitive: &'static Primitive,
         inputs: [Var; N],
         setting: Setting,
     ) -> Var {
-        self.apply_in(self.options.precision, primitive, inputs, setting)
+        let widest = inputs.iter().map(|var| self.arena.nodes[var.0].precision).min();
+        self.apply_in(widest.unwrap_or(self.options.precision), primitive, inputs, setting)
     }
 
     /// Computes a primitive, rounds its output to `precision` and records it.
