@@ -5,3 +5,4 @@ pub(super) mod product;
 pub(super) mod reduce;
 pub(super) mod softmax;
 pub(super) mod threads;
+mod tiles;

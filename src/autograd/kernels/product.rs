@@ -5,21 +5,17 @@
 //! nor which other rows are in the batch changes a bit. That is why this is written here: the `gemm` crate gives a row
 //! alone another result than in a batch, and `matrixmultiply` fuses multiply and add where the CPU can.
 
-use crate::autograd::kernels::threads;
+use crate::autograd::kernels::{threads, tiles};
 
-/// Depth of a packed panel of the right factor: with 16 columns it is half of a 32 KiB first-level cache.
-const DEPTH: usize = 128;
-/// The same for shallow products, where clearing the deep panel would cost more than the product.
-const SHALLOW: usize = 16;
 /// Multiplications below which plain loops beat packing.
 const SMALL: usize = 1024;
 
 /// A matrix somewhere in a slice: element (i, j) at `i · row_stride + j · column_stride`. One of the strides is 1.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::autograd) struct Factor<'a> {
-    values: &'a [f64],
-    row_stride: usize,
-    column_stride: usize,
+    pub(super) values: &'a [f64],
+    pub(super) row_stride: usize,
+    pub(super) column_stride: usize,
 }
 
 impl<'a> Factor<'a> {
@@ -33,7 +29,7 @@ impl<'a> Factor<'a> {
         Self { values, row_stride: 1, column_stride: stride }
     }
 
-    fn at(&self, row: usize, column: usize) -> usize {
+    pub(super) fn at(&self, row: usize, column: usize) -> usize {
         row * self.row_stride + column * self.column_stride
     }
 
@@ -56,6 +52,9 @@ pub(in crate::autograd) fn write(out: &mut [f64], a: Factor<'_>, b: Factor<'_>, 
     assert_eq!(out.len(), m * n, "bug: {} elements for a product of {m} × {n}", out.len());
     threads::over_rows(threads, m * n * k, out, n, |first, rows| {
         rows.fill(0.0);
+        if rows.is_empty() {
+            return;
+        }
         add(rows, n, a.skip_rows(first), b, Size { m: rows.len() / n, n, k });
     });
 }
@@ -64,10 +63,8 @@ pub(in crate::autograd) fn write(out: &mut [f64], a: Factor<'_>, b: Factor<'_>, 
 pub(in crate::autograd) fn add(out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<'_>, size: Size) {
     if size.m * size.n * size.k <= SMALL {
         small(out, stride, a, b, size);
-    } else if size.k <= SHALLOW {
-        blocks::<4, 8, SHALLOW>(out, stride, a, b, size);
     } else {
-        blocks::<4, 8, DEPTH>(out, stride, a, b, size);
+        tiles::add(out, stride, a, b, size);
     }
 }
 
@@ -88,111 +85,66 @@ fn small(out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<'_>, size: Siz
     }
 }
 
-/// Panels of the right factor, packed, against tiles of rows of the left.
-#[inline(always)]
-fn blocks<const ROWS: usize, const COLUMNS: usize, const PANEL: usize>(
-    out: &mut [f64],
-    stride: usize,
-    a: Factor<'_>,
-    b: Factor<'_>,
-    size: Size,
-) {
-    let mut panel = [[0.0; COLUMNS]; PANEL];
-    for column in (0..size.n).step_by(COLUMNS) {
-        let width = COLUMNS.min(size.n - column);
-        for depth in (0..size.k).step_by(PANEL) {
-            let panel = &mut panel[..PANEL.min(size.k - depth)];
-            pack(panel, b, depth, column, width);
-            let mut row = 0;
-            while row < size.m {
-                let place = Place { row, column, depth, width };
-                row += match size.m - row {
-                    1 => tile::<1, COLUMNS>(out, stride, a, panel, place),
-                    2 => tile::<2, COLUMNS>(out, stride, a, panel, place),
-                    3 => tile::<3, COLUMNS>(out, stride, a, panel, place),
-                    _ => tile::<ROWS, COLUMNS>(out, stride, a, panel, place),
-                };
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::numeric::random::SplitMix64;
+
+    fn draw(stream: &mut SplitMix64, len: usize) -> Vec<f64> {
+        (0..len).map(|_| stream.symmetric()).collect()
+    }
+
+    /// The written order of additions, from zero.
+    fn definition(a: impl Fn(usize, usize) -> f64, b: impl Fn(usize, usize) -> f64, size: Size) -> Vec<f64> {
+        let element = |i, j| (0..size.k).fold(0.0, |sum, k| sum + a(i, k) * b(k, j));
+        (0..size.m).flat_map(|i| (0..size.n).map(move |j| (i, j))).map(|(i, j)| element(i, j)).collect()
+    }
+
+    /// Every layout and size, ragged ends and depths beyond a panel included, gives the bits of the definition, on one
+    /// thread and on two.
+    #[test]
+    fn every_layout_has_the_bits_of_the_definition() {
+        let mut stream = SplitMix64::new(3);
+        for (m, n, k) in
+            [(1, 1, 1), (3, 5, 2), (6, 266, 4), (4, 8, 128), (9, 17, 300), (130, 70, 150), (5, 0, 3), (0, 4, 4)]
+        {
+            let size = Size { m, n, k };
+            let (x, y) = (draw(&mut stream, m * k), draw(&mut stream, k * n));
+            let layouts = [
+                (Factor::new(&x, k), Factor::new(&y, n), definition(|i, l| x[i * k + l], |l, j| y[l * n + j], size)),
+                (
+                    Factor::new(&x, k),
+                    Factor::transposed(&y, k),
+                    definition(|i, l| x[i * k + l], |l, j| y[j * k + l], size),
+                ),
+                (
+                    Factor::transposed(&x, m),
+                    Factor::new(&y, n),
+                    definition(|i, l| x[l * m + i], |l, j| y[l * n + j], size),
+                ),
+            ];
+            for (a, b, want) in layouts {
+                for threads in [1, 2] {
+                    let mut out = vec![f64::NAN; m * n];
+                    write(&mut out, a, b, size, threads);
+                    assert_eq!(out, want, "{size:?} on {threads} threads");
+                }
             }
         }
     }
-}
 
-/// Where a tile stands: its first row and column, the first k, and how many columns there are.
-#[derive(Clone, Copy)]
-struct Place {
-    row: usize,
-    column: usize,
-    depth: usize,
-    width: usize,
-}
-
-/// Copies columns of the right factor side by side; columns beyond `width` keep what they had and are not stored.
-#[inline(always)]
-fn pack<const COLUMNS: usize>(panel: &mut [[f64; COLUMNS]], b: Factor<'_>, depth: usize, column: usize, width: usize) {
-    if b.column_stride == 1 {
-        for (k, packed) in panel.iter_mut().enumerate() {
-            let row = &b.values[b.at(depth + k, column)..][..width];
-            match <&[f64; COLUMNS]>::try_from(row) {
-                Ok(whole) => *packed = *whole,
-                Err(_) => packed[..width].copy_from_slice(row),
-            }
-        }
-    } else {
-        for j in 0..width {
-            let run = &b.values[b.at(depth, column + j)..][..panel.len()];
-            panel.iter_mut().zip(run).for_each(|(packed, x)| packed[j] = *x);
-        }
-    }
-}
-
-/// `ROWS` × `COLUMNS` outputs at once; returns `ROWS`.
-#[inline(always)]
-fn tile<const ROWS: usize, const COLUMNS: usize>(
-    out: &mut [f64],
-    stride: usize,
-    a: Factor<'_>,
-    panel: &[[f64; COLUMNS]],
-    place: Place,
-) -> usize {
-    let mut sums = [[0.0; COLUMNS]; ROWS];
-    for (r, sums) in sums.iter_mut().enumerate() {
-        let row = &out[(place.row + r) * stride + place.column..][..place.width];
-        match <&[f64; COLUMNS]>::try_from(row) {
-            Ok(whole) => *sums = *whole,
-            Err(_) => sums[..place.width].copy_from_slice(row),
-        }
-    }
-    if a.column_stride == 1 {
-        let rows: [&[f64]; ROWS] =
-            std::array::from_fn(|r| &a.values[a.at(place.row + r, place.depth)..][..panel.len()]);
-        for (k, b) in panel.iter().enumerate() {
-            accumulate(&mut sums, std::array::from_fn(|r| rows[r][k]), b);
-        }
-    } else {
-        for (k, b) in panel.iter().enumerate() {
-            let column = &a.values[a.at(place.row, place.depth + k)..][..ROWS];
-            accumulate(&mut sums, std::array::from_fn(|r| column[r]), b);
-        }
-    }
-    for (r, sums) in sums.iter().enumerate() {
-        let row = &mut out[(place.row + r) * stride + place.column..][..place.width];
-        match <&mut [f64; COLUMNS]>::try_from(&mut *row) {
-            Ok(whole) => *whole = *sums,
-            Err(_) => row.copy_from_slice(&sums[..place.width]),
-        }
-    }
-    ROWS
-}
-
-#[inline(always)]
-fn accumulate<const ROWS: usize, const COLUMNS: usize>(
-    sums: &mut [[f64; COLUMNS]; ROWS],
-    a: [f64; ROWS],
-    b: &[f64; COLUMNS],
-) {
-    for (sums, x) in sums.iter_mut().zip(a) {
-        for (sum, y) in sums.iter_mut().zip(b) {
-            *sum += x * y;
+    /// A row alone has the bits that it has among others.
+    #[test]
+    fn a_row_does_not_feel_its_neighbours() {
+        let mut stream = SplitMix64::new(4);
+        let (m, n, k) = (7, 33, 40);
+        let (x, w) = (draw(&mut stream, m * k), draw(&mut stream, n * k));
+        let mut together = vec![0.0; m * n];
+        write(&mut together, Factor::new(&x, k), Factor::transposed(&w, k), Size { m, n, k }, 1);
+        for row in 0..m {
+            let mut alone = vec![0.0; n];
+            write(&mut alone, Factor::new(&x[row * k..], k), Factor::transposed(&w, k), Size { m: 1, n, k }, 1);
+            assert_eq!(alone, together[row * n..][..n]);
         }
     }
 }
