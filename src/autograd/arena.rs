@@ -33,12 +33,17 @@ pub(super) struct Slots {
 impl Slots {
     /// Takes buffer `index` out, with `len` elements of arbitrary value.
     pub(super) fn take(&mut self, index: usize, len: usize) -> Vec<f64> {
+        let mut buffer = self.take_any(index);
+        buffer.resize(len, 0.0);
+        buffer
+    }
+
+    /// Takes buffer `index` out as it is.
+    pub(super) fn take_any(&mut self, index: usize) -> Vec<f64> {
         if self.buffers.len() <= index {
             self.buffers.resize_with(index + 1, Vec::new);
         }
-        let mut buffer = std::mem::take(&mut self.buffers[index]);
-        buffer.resize(len, 0.0);
-        buffer
+        std::mem::take(&mut self.buffers[index])
     }
 
     /// Puts a buffer back.

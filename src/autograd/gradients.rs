@@ -48,13 +48,13 @@ impl Gradients {
     /// Whether every element is zero: what a logical update must find.
     #[must_use]
     pub fn is_clear(&self) -> bool {
-        self.values.iter().all(|&x| x == 0.0)
+        self.values.iter().fold(true, |clear, x| clear & (*x == 0.0))
     }
 
     /// Whether no element is infinite or NaN.
     #[must_use]
     pub fn is_finite(&self) -> bool {
-        self.values.iter().all(|x| x.is_finite())
+        self.values.iter().fold(true, |finite, x| finite & x.is_finite())
     }
 
     /// Sets every element to zero.

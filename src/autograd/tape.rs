@@ -157,12 +157,15 @@ impl<'a> Tape<'a> {
         places[..N].copy_from_slice(&inputs);
         let mut node =
             Node { source: Source::Applied(primitive), inputs: places, setting, shape: Shape::SCALAR, precision };
-        let extent = (primitive.extent)(&self.call(&node));
-        node.shape = extent.output;
-        let mut value = self.arena.values.take(index, extent.output.len());
-        let mut saved = self.arena.saved.take(index, extent.saved);
-        (primitive.value)(&self.call(&node), &mut value, &mut saved);
+        let mut value = self.arena.values.take_any(index);
+        let mut saved = self.arena.saved.take_any(index);
+        let call = self.call(&node);
+        let extent = (primitive.extent)(&call);
+        value.resize(extent.output.len(), 0.0);
+        saved.resize(extent.saved, 0.0);
+        (primitive.value)(&call, &mut value, &mut saved);
         precision.round_all(&mut value);
+        node.shape = extent.output;
         self.arena.values.put(index, value);
         self.arena.saved.put(index, saved);
         self.arena.nodes.push(node);

@@ -8,6 +8,7 @@
 //! p -= lr/(1 - b1ᵗ) · m / (√v/√(1 - b2ᵗ) + ε)
 //! ```
 
+use crate::numeric::vector::{self, Kernel};
 use crate::optimizer::{NotFinite, check_finite};
 
 /// What stays the same from step to step.
@@ -92,22 +93,18 @@ impl AdamW {
     pub fn step(&mut self, learning_rate: f64, parameters: &mut [f64], gradients: &[f64]) -> Result<(), NotFinite> {
         let Settings { beta1, beta2, epsilon, weight_decay } = self.settings;
         let (beta1_power, beta2_power) = (self.state.beta1_power * beta1, self.state.beta2_power * beta2);
-        let kept = 1.0 - learning_rate * weight_decay;
-        let pace = learning_rate / (1.0 - beta1_power);
-        let root = (1.0 - beta2_power).sqrt();
-
         let len = self.state.first.len();
         assert!(parameters.len() == len && gradients.len() == len, "bug: moments for {len} elements");
-        let (first, second) = (&self.state.first[..len], &self.state.second[..len]);
-        let [next_p, next_m, next_v] = self.next.each_mut().map(|next| &mut next[..len]);
-        for i in 0..len {
-            let g = gradients[i];
-            let m = beta1 * first[i] + (1.0 - beta1) * g;
-            let v = beta2 * second[i] + (1.0 - beta2) * (g * g);
-            next_p[i] = parameters[i] * kept - pace * m / (v.sqrt() / root + epsilon);
-            next_m[i] = m;
-            next_v[i] = v;
-        }
+        let [next_p, next_m, next_v] = &mut self.next;
+        vector::on_widest(Step {
+            old: [parameters, &self.state.first, &self.state.second, gradients],
+            new: [next_p, next_m, next_v],
+            decays: [beta1, beta2],
+            kept: 1.0 - learning_rate * weight_decay,
+            pace: learning_rate / (1.0 - beta1_power),
+            root: (1.0 - beta2_power).sqrt(),
+            epsilon,
+        });
         check_finite(self.state.steps + 1, &[next_p, next_m, next_v])?;
 
         parameters.copy_from_slice(next_p);
@@ -116,6 +113,41 @@ impl AdamW {
         (self.state.beta1_power, self.state.beta2_power) = (beta1_power, beta2_power);
         self.state.steps += 1;
         Ok(())
+    }
+}
+
+/// One step of every element.
+struct Step<'a> {
+    /// Parameters, both moments, gradients.
+    old: [&'a [f64]; 4],
+    /// Parameters, both moments.
+    new: [&'a mut [f64]; 3],
+    decays: [f64; 2],
+    /// 1 - lr·wd.
+    kept: f64,
+    /// lr/(1 - b1ᵗ).
+    pace: f64,
+    /// √(1 - b2ᵗ).
+    root: f64,
+    epsilon: f64,
+}
+
+impl Kernel for Step<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<const WIDE: bool>(self) {
+        let Self { old, new, decays: [beta1, beta2], kept, pace, root, epsilon } = self;
+        let len = old[0].len();
+        let [p, m, v, g] = old.map(|buffer| &buffer[..len]);
+        let [next_p, next_m, next_v] = new.map(|buffer| &mut buffer[..len]);
+        for i in 0..len {
+            let first = beta1 * m[i] + (1.0 - beta1) * g[i];
+            let second = beta2 * v[i] + (1.0 - beta2) * (g[i] * g[i]);
+            next_p[i] = p[i] * kept - pace * first / (second.sqrt() / root + epsilon);
+            next_m[i] = first;
+            next_v[i] = second;
+        }
     }
 }
 

@@ -8,7 +8,7 @@
 use crate::autograd::kernels::{threads, tiles};
 
 /// Multiplications below which plain loops beat packing.
-const SMALL: usize = 1024;
+const SMALL: usize = 32;
 
 /// A matrix somewhere in a slice: element (i, j) at `i · row_stride + j · column_stride`. One of the strides is 1.
 #[derive(Clone, Copy, Debug)]

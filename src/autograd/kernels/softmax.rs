@@ -1,7 +1,7 @@
 //! Softmax of one row, with the greatest element subtracted first.
 
 use crate::autograd::kernels::reduce;
-use crate::numeric::math;
+use crate::numeric::exponential::exp_all;
 
 /// Turns scores into probabilities where they stand and returns (greatest score, sum of exponentials).
 ///
@@ -9,8 +9,9 @@ use crate::numeric::math;
 pub(in crate::autograd) fn in_place(row: &mut [f64]) -> (f64, f64) {
     let greatest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     for x in row.iter_mut() {
-        *x = math::exp(*x - greatest);
+        *x -= greatest;
     }
+    exp_all(row);
     let total = reduce::sum(row.len(), |i| row[i]);
     for x in row.iter_mut() {
         *x /= total;

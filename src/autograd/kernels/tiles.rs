@@ -2,56 +2,45 @@
 //!
 //! The widest vector unit at hand does the work, with the same bits: a vector only ever holds outputs that have
 //! nothing to do with each other, and LLVM fuses no multiplication with an addition unless told to.
-//!
-//! This file has the crate's only `unsafe`: a function compiled for AVX may only be called where there is AVX. It was
-//! measured as needed (`docs/engine.md`): 14 GFLOP/s without, 26 with AVX2, 45 with AVX-512, where PyTorch has 26.
 
 use crate::autograd::kernels::product::{Factor, Size};
+use crate::numeric::vector::{self, Kernel};
 
 /// Depth of a packed panel of the right factor: with 8 columns a quarter of a 32 KiB first-level cache.
 const DEEP: usize = 128;
 /// The same for shallow products, where clearing the deep panel would cost more than the product.
 const SHALLOW: usize = 16;
+/// Columns and depth up to which wide registers would be mostly empty.
+const NARROW: usize = 8;
 
 /// `out += a · b`, where rows of `out` lie `stride` apart.
 pub(super) fn add(out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<'_>, size: Size) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f") {
-            #[expect(unsafe_code, reason = "sound: the CPU was just seen to have AVX-512F")]
-            return unsafe { with_avx512(out, stride, a, b, size) };
-        }
-        if is_x86_feature_detected!("avx2") {
-            #[expect(unsafe_code, reason = "sound: the CPU was just seen to have AVX2")]
-            return unsafe { with_avx2(out, stride, a, b, size) };
-        }
+    if size.n <= NARROW && size.k <= NARROW {
+        return blocks::<4, NARROW>(out, stride, a, b, size);
     }
-    portable(out, stride, a, b, size);
+    vector::on_widest(Product { out, stride, a, b, size });
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
-fn with_avx512(out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<'_>, size: Size) {
-    by_depth::<8>(out, stride, a, b, size);
+struct Product<'a> {
+    out: &'a mut [f64],
+    stride: usize,
+    a: Factor<'a>,
+    b: Factor<'a>,
+    size: Size,
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn with_avx2(out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<'_>, size: Size) {
-    by_depth::<8>(out, stride, a, b, size);
-}
+impl Kernel for Product<'_> {
+    type Output = ();
 
-/// With what every CPU of the architecture has: half as many columns, for half as wide registers.
-fn portable(out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<'_>, size: Size) {
-    by_depth::<4>(out, stride, a, b, size);
-}
-
-#[inline(always)]
-fn by_depth<const COLUMNS: usize>(out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<'_>, size: Size) {
-    if size.k <= SHALLOW {
-        blocks::<COLUMNS, SHALLOW>(out, stride, a, b, size);
-    } else {
-        blocks::<COLUMNS, DEEP>(out, stride, a, b, size);
+    #[inline(always)]
+    fn run<const WIDE: bool>(self) {
+        let Self { out, stride, a, b, size } = self;
+        match (WIDE, size.k <= SHALLOW) {
+            (true, true) => blocks::<8, SHALLOW>(out, stride, a, b, size),
+            (true, false) => blocks::<8, DEEP>(out, stride, a, b, size),
+            (false, true) => blocks::<4, SHALLOW>(out, stride, a, b, size),
+            (false, false) => blocks::<4, DEEP>(out, stride, a, b, size),
+        }
     }
 }
 
@@ -176,27 +165,11 @@ mod tests {
     use super::*;
     use crate::numeric::random::SplitMix64;
 
-    type Kernel = unsafe fn(&mut [f64], usize, Factor<'_>, Factor<'_>, Size);
-
-    /// Every vector unit that this machine has, and none.
-    fn kernels() -> Vec<(&'static str, Kernel)> {
-        let mut kernels: Vec<(&'static str, Kernel)> = vec![("portable", portable)];
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx2") {
-                kernels.push(("AVX2", with_avx2));
-            }
-            if is_x86_feature_detected!("avx512f") {
-                kernels.push(("AVX-512", with_avx512));
-            }
-        }
-        kernels
-    }
-
     #[test]
     fn every_vector_unit_gives_the_same_bits() {
         let mut stream = SplitMix64::new(11);
         for (m, n, k) in [(5, 7, 3), (6, 266, 4), (13, 19, 140), (66, 40, 33)] {
+            let size = Size { m, n, k };
             let mut draw = |len: usize| -> Vec<f64> { (0..len).map(|_| stream.symmetric()).collect() };
             let (x, y, start) = (draw(m * k), draw(k * n), draw(m * n));
             for (a, b) in [
@@ -204,17 +177,12 @@ mod tests {
                 (Factor::new(&x, k), Factor::transposed(&y, k)),
                 (Factor::transposed(&x, m), Factor::new(&y, n)),
             ] {
-                let run = |kernel: Kernel| {
-                    let mut out = start.clone();
-                    #[expect(unsafe_code, reason = "sound: `kernels` lists what this CPU has")]
-                    unsafe {
-                        kernel(&mut out, n, a, b, Size { m, n, k })
-                    };
-                    out.into_iter().map(f64::to_bits).collect::<Vec<_>>()
-                };
-                let want = run(portable);
-                for (name, kernel) in kernels() {
-                    assert_eq!(run(kernel), want, "{name}: {m} × {n} × {k}");
+                let mut outputs: [Vec<f64>; 4] = std::array::from_fn(|_| start.clone());
+                add(&mut outputs[0], n, a, b, size);
+                let mut others = outputs[1..].iter_mut();
+                let units = vector::on_each(|| Product { out: others.next().unwrap(), stride: n, a, b, size });
+                for ((name, ()), output) in units.iter().zip(&outputs[1..]) {
+                    assert_eq!(*output, outputs[0], "{name}: {size:?}");
                 }
             }
         }
