@@ -1,4 +1,10 @@
 //! The integration tests, one binary.
 
+mod engine_accumulation;
+mod engine_determinism;
+mod engine_fixtures;
 mod engine_golden;
-mod golden;
+mod engine_operations;
+mod engine_precision;
+mod engine_sweeps;
+mod engine_update;
