@@ -6,7 +6,6 @@
 //! with a number that is tiny or outside ±700 (where results overflow or become subnormal), NaN among them, go to `libm`.
 
 use crate::numeric::math;
-use crate::numeric::vector::{self, Kernel};
 
 /// Numbers side by side. Of no consequence for the result.
 const GROUP: usize = 8;
@@ -32,29 +31,19 @@ const TO_INTEGER: f64 = 6_755_399_441_055_744.0;
 /// Its bits plus an integer are the bits of the sum, with room for the exponent's bias.
 const BIASED: f64 = 4_503_599_627_370_496.0 + 1023.0;
 
-/// Replaces every number by its exponential.
+/// Replaces every number by its exponential. To be called within a [`crate::numeric::vector::Kernel`].
+#[inline(always)]
 pub fn exp_all(values: &mut [f64]) {
-    vector::on_widest(ExpAll(values));
-}
-
-struct ExpAll<'a>(&'a mut [f64]);
-
-impl Kernel for ExpAll<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<const WIDE: bool>(self) {
-        let (groups, rest) = self.0.as_chunks_mut::<GROUP>();
-        for group in groups {
-            // Not `all`: without an early exit the comparison, too, is made side by side.
-            if group.iter().fold(true, |ordinary, x| ordinary & is_ordinary(*x)) {
-                group.iter_mut().for_each(|x| *x = exp_ordinary(*x));
-            } else {
-                group.iter_mut().for_each(|x| *x = math::exp(*x));
-            }
+    let (groups, rest) = values.as_chunks_mut::<GROUP>();
+    for group in groups {
+        // Not `all`: without an early exit the comparison, too, is made side by side.
+        if group.iter().fold(true, |ordinary, x| ordinary & is_ordinary(*x)) {
+            group.iter_mut().for_each(|x| *x = exp_ordinary(*x));
+        } else {
+            group.iter_mut().for_each(|x| *x = math::exp(*x));
         }
-        rest.iter_mut().for_each(|x| *x = math::exp(*x));
     }
+    rest.iter_mut().for_each(|x| *x = math::exp(*x));
 }
 
 /// Whether the polynomial decides. For tiny numbers `libm` has 1 + x, which may round otherwise than the polynomial.
@@ -86,6 +75,18 @@ fn exp_ordinary(x: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::numeric::random::SplitMix64;
+    use crate::numeric::vector::{self, Kernel};
+
+    struct ExpAll<'a>(&'a mut [f64]);
+
+    impl Kernel for ExpAll<'_> {
+        type Output = ();
+
+        #[inline(always)]
+        fn run<const WIDE: bool>(self) {
+            exp_all(self.0);
+        }
+    }
 
     fn check(values: &[f64]) {
         for group in values.chunks(3 * GROUP + 1) {

@@ -9,7 +9,7 @@
 //! ```
 
 use crate::numeric::vector::{self, Kernel};
-use crate::optimizer::{NotFinite, check_finite};
+use crate::optimizer::NotFinite;
 
 /// What stays the same from step to step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -96,7 +96,7 @@ impl AdamW {
         let len = self.state.first.len();
         assert!(parameters.len() == len && gradients.len() == len, "bug: moments for {len} elements");
         let [next_p, next_m, next_v] = &mut self.next;
-        vector::on_widest(Step {
+        let finite = vector::on_widest(Step {
             old: [parameters, &self.state.first, &self.state.second, gradients],
             new: [next_p, next_m, next_v],
             decays: [beta1, beta2],
@@ -105,7 +105,9 @@ impl AdamW {
             root: (1.0 - beta2_power).sqrt(),
             epsilon,
         });
-        check_finite(self.state.steps + 1, &[next_p, next_m, next_v])?;
+        if !finite {
+            return Err(NotFinite::find(self.state.steps + 1, &[next_p, next_m, next_v]));
+        }
 
         parameters.copy_from_slice(next_p);
         std::mem::swap(&mut self.state.first, &mut self.next[1]);
@@ -133,21 +135,25 @@ struct Step<'a> {
 }
 
 impl Kernel for Step<'_> {
-    type Output = ();
+    /// Whether all that was written is finite.
+    type Output = bool;
 
     #[inline(always)]
-    fn run<const WIDE: bool>(self) {
+    fn run<const WIDE: bool>(self) -> bool {
         let Self { old, new, decays: [beta1, beta2], kept, pace, root, epsilon } = self;
         let len = old[0].len();
         let [p, m, v, g] = old.map(|buffer| &buffer[..len]);
         let [next_p, next_m, next_v] = new.map(|buffer| &mut buffer[..len]);
+        let mut finite = true;
         for i in 0..len {
             let first = beta1 * m[i] + (1.0 - beta1) * g[i];
             let second = beta2 * v[i] + (1.0 - beta2) * (g[i] * g[i]);
             next_p[i] = p[i] * kept - pace * first / (second.sqrt() / root + epsilon);
             next_m[i] = first;
             next_v[i] = second;
+            finite &= next_p[i].is_finite() & first.is_finite() & second.is_finite();
         }
+        finite
     }
 }
 

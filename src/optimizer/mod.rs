@@ -24,6 +24,14 @@ pub struct NotFinite {
     pub element: usize,
 }
 
+impl NotFinite {
+    /// The error of step `step`, one of whose buffers has an element that is not finite.
+    fn find(step: u64, buffers: &[&mut Vec<f64>]) -> Self {
+        let first = buffers.iter().filter_map(|buffer| buffer.iter().position(|x| !x.is_finite())).min();
+        Self { step, element: first.expect("bug: all elements are finite") }
+    }
+}
+
 /// Either optimizer, with its state. Cloning it is a snapshot.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Optimizer {
@@ -56,15 +64,4 @@ impl Optimizer {
             Self::Sgd(sgd) => sgd.state().steps,
         }
     }
-}
-
-/// The first element that is not finite, as an error of step `step`.
-fn check_finite(step: u64, buffers: &[&[f64]]) -> Result<(), NotFinite> {
-    // First without an early exit, which the compiler can vectorise.
-    let finite = |buffer: &[f64]| buffer.iter().fold(true, |finite, x| finite & x.is_finite());
-    if buffers.iter().all(|buffer| finite(buffer)) {
-        return Ok(());
-    }
-    let element = buffers.iter().filter_map(|buffer| buffer.iter().position(|x| !x.is_finite())).min();
-    element.map_or(Ok(()), |element| Err(NotFinite { step, element }))
 }

@@ -3,7 +3,7 @@
 //! Source: `torch.optim.SGD` of PyTorch 2.6 without dampening or Nesterov: `g += wd·p; buf = momentum·buf + g;
 //! p -= lr·buf`.
 
-use crate::optimizer::{NotFinite, check_finite};
+use crate::optimizer::NotFinite;
 
 /// What stays the same from step to step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,12 +71,16 @@ impl Sgd {
         let len = self.state.momentum.len();
         assert!(parameters.len() == len && gradients.len() == len, "bug: a buffer for {len} elements");
         let [next_p, next_buffer] = &mut self.next;
+        let mut finite = true;
         for i in 0..len {
             let g = gradients[i] + weight_decay * parameters[i];
             next_buffer[i] = momentum * self.state.momentum[i] + g;
             next_p[i] = parameters[i] - learning_rate * next_buffer[i];
+            finite &= next_p[i].is_finite() & next_buffer[i].is_finite();
         }
-        check_finite(self.state.steps + 1, &[next_p, next_buffer])?;
+        if !finite {
+            return Err(NotFinite::find(self.state.steps + 1, &[next_p, next_buffer]));
+        }
 
         parameters.copy_from_slice(next_p);
         std::mem::swap(&mut self.state.momentum, &mut self.next[1]);

@@ -1,4 +1,5 @@
 //! Accumulation is exact: whatever the partition into microbatches, gradients and weights are those of the full batch.
+#![expect(clippy::print_stdout, reason = "measured distances are shown with --nocapture")]
 
 use proptest::prelude::*;
 use receipt::autograd::{Gradients, Parameters};

@@ -1,6 +1,7 @@
 //! The decoder against the golden files: PyTorch's values, and a 50-digit computation's, from which the engine may be no
 //! farther than PyTorch is. The distances are printed (`cargo test -- --nocapture engine_golden`) and stand in
 //! `docs/engine.md`.
+#![expect(clippy::print_stdout, reason = "measured distances are shown with --nocapture")]
 
 use receipt::autograd::{Arena, Options, Tape};
 use receipt::decoder::pass::Arithmetic;

@@ -1,4 +1,5 @@
 //! Emulated precisions: every number on a tape is one of the format's, the weights stay binary64.
+#![expect(clippy::print_stdout, reason = "measured distances are shown with --nocapture")]
 
 use receipt::autograd::{Arena, Gradients, Options, Parameters, Shape, Tape, Tensor, Var};
 use receipt::decoder::outcome::Outcome;

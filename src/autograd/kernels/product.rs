@@ -51,27 +51,43 @@ pub(in crate::autograd) fn write(out: &mut [f64], a: Factor<'_>, b: Factor<'_>, 
     let Size { m, n, k } = size;
     assert_eq!(out.len(), m * n, "bug: {} elements for a product of {m} × {n}", out.len());
     threads::over_rows(threads, m * n * k, out, n, |first, rows| {
-        rows.fill(0.0);
         if rows.is_empty() {
             return;
         }
-        add(rows, n, a.skip_rows(first), b, Size { m: rows.len() / n, n, k });
+        let size = Size { m: rows.len() / n, n, k };
+        continue_from(Start::Zero, rows, n, a.skip_rows(first), b, size);
     });
 }
 
 /// `out += a · b`, where rows of `out` lie `stride` apart: each element goes on from what it holds.
 pub(in crate::autograd) fn add(out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<'_>, size: Size) {
+    continue_from(Start::Out, out, stride, a, b, size);
+}
+
+/// What the first product is added to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Start {
+    /// Nothing: what `out` holds does not matter.
+    Zero,
+    /// What `out` holds.
+    Out,
+}
+
+fn continue_from(start: Start, out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<'_>, size: Size) {
     if size.m * size.n * size.k <= SMALL {
-        small(out, stride, a, b, size);
+        small(start, out, stride, a, b, size);
     } else {
-        tiles::add(out, stride, a, b, size);
+        tiles::multiply(start, out, stride, a, b, size);
     }
 }
 
 /// The definition, in loops.
-fn small(out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<'_>, size: Size) {
+fn small(start: Start, out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<'_>, size: Size) {
     for i in 0..size.m {
         let row = &mut out[i * stride..][..size.n];
+        if start == Start::Zero {
+            row.fill(0.0);
+        }
         for k in 0..size.k {
             let x = a.values[a.at(i, k)];
             if b.column_stride == 1 {

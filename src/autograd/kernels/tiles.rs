@@ -3,7 +3,7 @@
 //! The widest vector unit at hand does the work, with the same bits: a vector only ever holds outputs that have
 //! nothing to do with each other, and LLVM fuses no multiplication with an addition unless told to.
 
-use crate::autograd::kernels::product::{Factor, Size};
+use crate::autograd::kernels::product::{Factor, Size, Start};
 use crate::numeric::vector::{self, Kernel};
 
 /// Depth of a packed panel of the right factor: with 8 columns a quarter of a 32 KiB first-level cache.
@@ -13,15 +13,15 @@ const SHALLOW: usize = 16;
 /// Columns and depth up to which wide registers would be mostly empty.
 const NARROW: usize = 8;
 
-/// `out += a · b`, where rows of `out` lie `stride` apart.
-pub(super) fn add(out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<'_>, size: Size) {
-    if size.n <= NARROW && size.k <= NARROW {
-        return blocks::<4, NARROW>(out, stride, a, b, size);
-    }
-    vector::on_widest(Product { out, stride, a, b, size });
+/// `out = start + a · b` for k above 0, where rows of `out` lie `stride` apart.
+pub(super) fn multiply(start: Start, out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<'_>, size: Size) {
+    let narrow = size.n <= NARROW && size.k <= NARROW;
+    let product = Product { start, out, stride, a, b, size };
+    if narrow { product.blocks::<4, NARROW>() } else { vector::on_widest(product) }
 }
 
 struct Product<'a> {
+    start: Start,
     out: &'a mut [f64],
     stride: usize,
     a: Factor<'a>,
@@ -34,40 +34,88 @@ impl Kernel for Product<'_> {
 
     #[inline(always)]
     fn run<const WIDE: bool>(self) {
-        let Self { out, stride, a, b, size } = self;
-        match (WIDE, size.k <= SHALLOW) {
-            (true, true) => blocks::<8, SHALLOW>(out, stride, a, b, size),
-            (true, false) => blocks::<8, DEEP>(out, stride, a, b, size),
-            (false, true) => blocks::<4, SHALLOW>(out, stride, a, b, size),
-            (false, false) => blocks::<4, DEEP>(out, stride, a, b, size),
+        match (WIDE, self.size.k <= SHALLOW) {
+            (true, true) => self.blocks::<8, SHALLOW>(),
+            (true, false) => self.blocks::<8, DEEP>(),
+            (false, true) => self.blocks::<4, SHALLOW>(),
+            (false, false) => self.blocks::<4, DEEP>(),
         }
     }
 }
 
-/// Panels of the right factor, packed, against tiles of rows of the left.
-#[inline(always)]
-fn blocks<const COLUMNS: usize, const PANEL: usize>(
-    out: &mut [f64],
-    stride: usize,
-    a: Factor<'_>,
-    b: Factor<'_>,
-    size: Size,
-) {
-    let mut panel = [[0.0; COLUMNS]; PANEL];
-    for column in (0..size.n).step_by(COLUMNS) {
-        let width = COLUMNS.min(size.n - column);
-        for depth in (0..size.k).step_by(PANEL) {
-            let panel = &mut panel[..PANEL.min(size.k - depth)];
-            pack(panel, b, depth, column, width);
-            let mut row = 0;
-            while row < size.m {
-                let place = Place { row, column, depth, width };
-                row += match size.m - row {
-                    1 => tile::<1, COLUMNS>(out, stride, a, panel, place),
-                    2 => tile::<2, COLUMNS>(out, stride, a, panel, place),
-                    3 => tile::<3, COLUMNS>(out, stride, a, panel, place),
-                    _ => tile::<4, COLUMNS>(out, stride, a, panel, place),
-                };
+impl Product<'_> {
+    /// Panels of the right factor, packed, against tiles of rows of the left.
+    #[inline(always)]
+    fn blocks<const COLUMNS: usize, const PANEL: usize>(mut self) {
+        let mut panel = [[0.0; COLUMNS]; PANEL];
+        for column in (0..self.size.n).step_by(COLUMNS) {
+            let width = COLUMNS.min(self.size.n - column);
+            for depth in (0..self.size.k).step_by(PANEL) {
+                let panel = &mut panel[..PANEL.min(self.size.k - depth)];
+                pack(panel, self.b, depth, column, width);
+                let mut row = 0;
+                while row < self.size.m {
+                    let place = Place { row, column, depth, width };
+                    row += match self.size.m - row {
+                        1 => self.tile::<1, COLUMNS>(panel, place),
+                        2 => self.tile::<2, COLUMNS>(panel, place),
+                        3 => self.tile::<3, COLUMNS>(panel, place),
+                        _ => self.tile::<4, COLUMNS>(panel, place),
+                    };
+                }
+            }
+        }
+    }
+
+    /// `ROWS` × `COLUMNS` outputs at once; returns `ROWS`.
+    #[inline(always)]
+    fn tile<const ROWS: usize, const COLUMNS: usize>(&mut self, panel: &[[f64; COLUMNS]], place: Place) -> usize {
+        let mut sums = [[0.0; COLUMNS]; ROWS];
+        if self.start == Start::Out || place.depth > 0 {
+            self.load(&mut sums, place);
+        }
+        let a = self.a;
+        if a.column_stride == 1 {
+            let rows: [&[f64]; ROWS] =
+                std::array::from_fn(|r| &a.values[a.at(place.row + r, place.depth)..][..panel.len()]);
+            // Two steps at a time: so the compiler keeps the sums in registers.
+            let (pairs, rest) = panel.as_chunks::<2>();
+            for (pair, b) in pairs.iter().enumerate() {
+                let steps: [&[f64; 2]; ROWS] = std::array::from_fn(|r| &rows[r].as_chunks().0[pair]);
+                accumulate(&mut sums, std::array::from_fn(|r| steps[r][0]), &b[0]);
+                accumulate(&mut sums, std::array::from_fn(|r| steps[r][1]), &b[1]);
+            }
+            if let [b] = rest {
+                accumulate(&mut sums, std::array::from_fn(|r| rows[r][panel.len() - 1]), b);
+            }
+        } else {
+            for (k, b) in panel.iter().enumerate() {
+                let column = &a.values[a.at(place.row, place.depth + k)..][..ROWS];
+                accumulate(&mut sums, std::array::from_fn(|r| column[r]), b);
+            }
+        }
+        self.store(&sums, place);
+        ROWS
+    }
+
+    #[inline(always)]
+    fn load<const ROWS: usize, const COLUMNS: usize>(&self, sums: &mut [[f64; COLUMNS]; ROWS], place: Place) {
+        for (r, sums) in sums.iter_mut().enumerate() {
+            let row = &self.out[(place.row + r) * self.stride + place.column..][..place.width];
+            match <&[f64; COLUMNS]>::try_from(row) {
+                Ok(whole) => *sums = *whole,
+                Err(_) => sums[..place.width].copy_from_slice(row),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn store<const ROWS: usize, const COLUMNS: usize>(&mut self, sums: &[[f64; COLUMNS]; ROWS], place: Place) {
+        for (r, sums) in sums.iter().enumerate() {
+            let row = &mut self.out[(place.row + r) * self.stride + place.column..][..place.width];
+            match <&mut [f64; COLUMNS]>::try_from(&mut *row) {
+                Ok(whole) => *whole = *sums,
+                Err(_) => row.copy_from_slice(&sums[..place.width]),
             }
         }
     }
@@ -101,52 +149,6 @@ fn pack<const COLUMNS: usize>(panel: &mut [[f64; COLUMNS]], b: Factor<'_>, depth
     }
 }
 
-/// `ROWS` × `COLUMNS` outputs at once; returns `ROWS`.
-#[inline(always)]
-fn tile<const ROWS: usize, const COLUMNS: usize>(
-    out: &mut [f64],
-    stride: usize,
-    a: Factor<'_>,
-    panel: &[[f64; COLUMNS]],
-    place: Place,
-) -> usize {
-    let mut sums = [[0.0; COLUMNS]; ROWS];
-    for (r, sums) in sums.iter_mut().enumerate() {
-        let row = &out[(place.row + r) * stride + place.column..][..place.width];
-        match <&[f64; COLUMNS]>::try_from(row) {
-            Ok(whole) => *sums = *whole,
-            Err(_) => sums[..place.width].copy_from_slice(row),
-        }
-    }
-    if a.column_stride == 1 {
-        let rows: [&[f64]; ROWS] =
-            std::array::from_fn(|r| &a.values[a.at(place.row + r, place.depth)..][..panel.len()]);
-        // Two steps at a time: so the compiler keeps the sums in registers.
-        let (pairs, rest) = panel.as_chunks::<2>();
-        for (pair, b) in pairs.iter().enumerate() {
-            let steps: [&[f64; 2]; ROWS] = std::array::from_fn(|r| &rows[r].as_chunks().0[pair]);
-            accumulate(&mut sums, std::array::from_fn(|r| steps[r][0]), &b[0]);
-            accumulate(&mut sums, std::array::from_fn(|r| steps[r][1]), &b[1]);
-        }
-        if let [b] = rest {
-            accumulate(&mut sums, std::array::from_fn(|r| rows[r][panel.len() - 1]), b);
-        }
-    } else {
-        for (k, b) in panel.iter().enumerate() {
-            let column = &a.values[a.at(place.row, place.depth + k)..][..ROWS];
-            accumulate(&mut sums, std::array::from_fn(|r| column[r]), b);
-        }
-    }
-    for (r, sums) in sums.iter().enumerate() {
-        let row = &mut out[(place.row + r) * stride + place.column..][..place.width];
-        match <&mut [f64; COLUMNS]>::try_from(&mut *row) {
-            Ok(whole) => *whole = *sums,
-            Err(_) => row.copy_from_slice(&sums[..place.width]),
-        }
-    }
-    ROWS
-}
-
 #[inline(always)]
 fn accumulate<const ROWS: usize, const COLUMNS: usize>(
     sums: &mut [[f64; COLUMNS]; ROWS],
@@ -177,12 +179,15 @@ mod tests {
                 (Factor::new(&x, k), Factor::transposed(&y, k)),
                 (Factor::transposed(&x, m), Factor::new(&y, n)),
             ] {
-                let mut outputs: [Vec<f64>; 4] = std::array::from_fn(|_| start.clone());
-                add(&mut outputs[0], n, a, b, size);
-                let mut others = outputs[1..].iter_mut();
-                let units = vector::on_each(|| Product { out: others.next().unwrap(), stride: n, a, b, size });
-                for ((name, ()), output) in units.iter().zip(&outputs[1..]) {
-                    assert_eq!(*output, outputs[0], "{name}: {size:?}");
+                for from in [Start::Zero, Start::Out] {
+                    let mut outputs: [Vec<f64>; 4] = std::array::from_fn(|_| start.clone());
+                    multiply(from, &mut outputs[0], n, a, b, size);
+                    let mut others = outputs[1..].iter_mut();
+                    let product = |out| Product { start: from, out, stride: n, a, b, size };
+                    let units = vector::on_each(|| product(others.next().unwrap()));
+                    for ((name, ()), output) in units.iter().zip(&outputs[1..]) {
+                        assert_eq!(*output, outputs[0], "{name}: {size:?}, {from:?}");
+                    }
                 }
             }
         }
