@@ -10,6 +10,8 @@ use crate::numeric::vector::{self, Kernel};
 const DEEP: usize = 128;
 /// The same for shallow products, where clearing the deep panel would cost more than the product.
 const SHALLOW: usize = 16;
+/// Rows from which copying columns of the left factor side by side pays.
+const TALL: usize = 64;
 /// Columns and depth up to which wide registers would be mostly empty.
 const NARROW: usize = 8;
 
@@ -17,7 +19,7 @@ const NARROW: usize = 8;
 pub(super) fn multiply(start: Start, out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<'_>, size: Size) {
     let narrow = size.n <= NARROW && size.k <= NARROW;
     let product = Product { start, out, stride, a, b, size };
-    if narrow { product.blocks::<4, NARROW>() } else { vector::on_widest(product) }
+    if narrow { product.by_layout::<4, NARROW>() } else { vector::on_widest(product) }
 }
 
 struct Product<'a> {
@@ -35,47 +37,79 @@ impl Kernel for Product<'_> {
     #[inline(always)]
     fn run<const WIDE: bool>(self) {
         match (WIDE, self.size.k <= SHALLOW) {
-            (true, true) => self.blocks::<8, SHALLOW>(),
-            (true, false) => self.blocks::<8, DEEP>(),
-            (false, true) => self.blocks::<4, SHALLOW>(),
-            (false, false) => self.blocks::<4, DEEP>(),
+            (true, true) => self.by_layout::<8, SHALLOW>(),
+            (true, false) => self.by_layout::<8, DEEP>(),
+            (false, true) => self.by_layout::<4, SHALLOW>(),
+            (false, false) => self.by_layout::<4, DEEP>(),
         }
     }
 }
 
 impl Product<'_> {
+    /// One loop for each layout of the left factor: with all in one the compiler spills the sums.
+    #[inline(always)]
+    fn by_layout<const COLUMNS: usize, const PANEL: usize>(self) {
+        if self.a.column_stride == 1 {
+            self.blocks::<COLUMNS, PANEL, true>();
+        } else {
+            self.blocks::<COLUMNS, PANEL, false>();
+        }
+    }
+
     /// Panels of the right factor, packed, against tiles of rows of the left.
     #[inline(always)]
-    fn blocks<const COLUMNS: usize, const PANEL: usize>(mut self) {
+    fn blocks<const COLUMNS: usize, const PANEL: usize, const BY_ROWS: bool>(mut self) {
         let mut panel = [[0.0; COLUMNS]; PANEL];
-        for column in (0..self.size.n).step_by(COLUMNS) {
-            let width = COLUMNS.min(self.size.n - column);
-            for depth in (0..self.size.k).step_by(PANEL) {
-                let panel = &mut panel[..PANEL.min(self.size.k - depth)];
+        let mut packed = Vec::new();
+        for depth in (0..self.size.k).step_by(PANEL) {
+            let panel = &mut panel[..PANEL.min(self.size.k - depth)];
+            if !BY_ROWS && PANEL == DEEP && self.size.m >= TALL {
+                self.pack_left(&mut packed, depth, panel.len());
+            }
+            for column in (0..self.size.n).step_by(COLUMNS) {
+                let width = COLUMNS.min(self.size.n - column);
                 pack(panel, self.b, depth, column, width);
                 let mut row = 0;
                 while row < self.size.m {
                     let place = Place { row, column, depth, width };
                     row += match self.size.m - row {
-                        1 => self.tile::<1, COLUMNS>(panel, place),
-                        2 => self.tile::<2, COLUMNS>(panel, place),
-                        3 => self.tile::<3, COLUMNS>(panel, place),
-                        _ => self.tile::<4, COLUMNS>(panel, place),
+                        1 => self.tile::<1, COLUMNS, BY_ROWS>(&[], panel, place),
+                        2 => self.tile::<2, COLUMNS, BY_ROWS>(&[], panel, place),
+                        3 => self.tile::<3, COLUMNS, BY_ROWS>(&[], panel, place),
+                        _ => self.tile::<4, COLUMNS, BY_ROWS>(&packed, panel, place),
                     };
                 }
             }
         }
     }
 
+    /// Copies columns of the left factor, which lie far apart, into tiles of 4 rows. Where they are 4 KiB apart they
+    /// would push each other out of the cache. This is the one allocation of a product, for deep ones only.
+    #[inline(always)]
+    fn pack_left(&self, packed: &mut Vec<[f64; 4]>, depth: usize, len: usize) {
+        packed.clear();
+        for row in (0..self.size.m - self.size.m % 4).step_by(4) {
+            packed.extend((depth..depth + len).map(|k| {
+                let column = &self.a.values[self.a.at(row, k)..][..4];
+                [column[0], column[1], column[2], column[3]]
+            }));
+        }
+    }
+
     /// `ROWS` × `COLUMNS` outputs at once; returns `ROWS`.
     #[inline(always)]
-    fn tile<const ROWS: usize, const COLUMNS: usize>(&mut self, panel: &[[f64; COLUMNS]], place: Place) -> usize {
+    fn tile<const ROWS: usize, const COLUMNS: usize, const BY_ROWS: bool>(
+        &mut self,
+        packed: &[[f64; ROWS]],
+        panel: &[[f64; COLUMNS]],
+        place: Place,
+    ) -> usize {
         let mut sums = [[0.0; COLUMNS]; ROWS];
         if self.start == Start::Out || place.depth > 0 {
             self.load(&mut sums, place);
         }
         let a = self.a;
-        if a.column_stride == 1 {
+        if BY_ROWS {
             let rows: [&[f64]; ROWS] =
                 std::array::from_fn(|r| &a.values[a.at(place.row + r, place.depth)..][..panel.len()]);
             // Two steps at a time: so the compiler keeps the sums in registers.
@@ -89,8 +123,13 @@ impl Product<'_> {
                 accumulate(&mut sums, std::array::from_fn(|r| rows[r][panel.len() - 1]), b);
             }
         } else {
+            // Columns of the tile: packed one after the other, or apart where they were given.
+            let (values, stride) = match packed {
+                [] => (&a.values[a.at(place.row, place.depth)..], a.column_stride),
+                packed => (packed[place.row / ROWS * panel.len()..].as_flattened(), ROWS),
+            };
             for (k, b) in panel.iter().enumerate() {
-                let column = &a.values[a.at(place.row, place.depth + k)..][..ROWS];
+                let column = &values[k * stride..][..ROWS];
                 accumulate(&mut sums, std::array::from_fn(|r| column[r]), b);
             }
         }
