@@ -1,6 +1,7 @@
 //! The integration tests, one binary.
 
 mod engine_accumulation;
+mod engine_allocations;
 mod engine_determinism;
 mod engine_fixtures;
 mod engine_golden;
