@@ -61,10 +61,10 @@ fn mean(targets: Count, sum: Finite) -> f64 {
 
 fn worked(example: &CounterexampleReport) -> String {
     format!(
-        "All losses over all targets: {}. The mean of the means: {}. They differ by {}, {} of it.",
-        number::exact(example.token_mean.get()),
+        "All losses over all targets: {}. The mean of the means: {}. They differ by {}{}.",
+        number::exact(example.loss.get()),
         number::exact(example.mean_of_means.get()),
         number::ratio(example.absolute_drift.get()),
-        number::percent(example.relative_drift.get()),
+        example.relative_drift.map_or(String::new(), |drift| format!(", {} of it", number::percent(drift.get()))),
     )
 }
