@@ -1,5 +1,15 @@
 //! The integration tests, one binary, a module for each subject.
 #![allow(clippy::disallowed_methods, reason = "tests read files; only the library may not")]
+mod engine_accumulation;
+mod engine_allocations;
+mod engine_determinism;
+mod engine_fixtures;
+mod engine_golden;
+mod engine_operations;
+mod engine_precision;
+mod engine_sweeps;
+mod engine_update;
 mod reader;
 mod rule_pages;
+mod schemas;
 mod tidy;
