@@ -109,6 +109,14 @@ mod tests {
     }
 
     #[test]
+    fn a_remainder_alone_breaks_a_tie() {
+        // 1 + 2^-53 is midway; 2^-100 more is far below every bit of quotient that is looked at.
+        let one = 1 << 100;
+        assert_eq!(ratio(one + (1 << 47), one), 1.0);
+        assert_eq!(ratio(one + (1 << 47) + 1, one), 1.0 + f64::EPSILON);
+    }
+
+    #[test]
     #[should_panic(expected = "bug: a mean over 9007199254740993 targets")]
     fn a_count_beyond_the_limit_is_a_bug() {
         let _ = mean(1.0, (1 << 53) + 1);

@@ -4,14 +4,16 @@
 //! edge, among subnormals or where the difference overflows, is settled exactly. Nothing nonfinite is ever accepted.
 
 use std::cmp::Ordering;
+use std::ops::RangeInclusive;
 
 use super::exact::ExactSum;
 
 /// Relative margin by which the estimate must be clear. Its three roundings are off by less than 4·2^-53.
 const MARGIN: f64 = 1.0 / (1_u64 << 50) as f64;
 
-/// Bounds below this are settled exactly: above it an underflowing product cannot reach the margin.
-const SMALLEST_ESTIMATE: f64 = 1e-280;
+/// Bounds that an estimate may settle: below, an underflowing product could reach the margin; above, the bound or the
+/// difference could overflow.
+const ESTIMATED: RangeInclusive<f64> = 1e-280..=1e300;
 
 /// What a number may differ from its reference by.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,7 +71,7 @@ fn within(x: f64, reference: f64, absolute: f64, relative: f64) -> bool {
     }
     let difference = (x - reference).abs();
     let bound = absolute + relative * reference.abs();
-    if difference.is_finite() && bound.is_finite() && bound >= SMALLEST_ESTIMATE {
+    if ESTIMATED.contains(&bound) {
         if difference <= bound * (1.0 - MARGIN) {
             return true;
         }

@@ -140,6 +140,13 @@ fn a_fresh_sum_holds_nothing_and_zeros_touch_nothing() {
 }
 
 #[test]
+fn equal_words_in_other_places_are_other_values() {
+    assert_ne!(sum(&[1.0]), sum(&[4_294_967_296.0]));
+    assert_ne!(sum(&[1.0]), sum(&[-1.0]));
+    assert_ne!(sum(&[1.0]), ExactSum::new());
+}
+
+#[test]
 fn debug_says_whether_the_number_is_all() {
     assert_eq!(format!("{:?}", sum(&[0.5])), "ExactSum(0.5)");
     assert_eq!(format!("{:?}", sum(&[1.0, 1e-300])), "ExactSum(≈ 1.0)");
