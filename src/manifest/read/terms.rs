@@ -1,6 +1,7 @@
 //! What the contract and the limits ask of a single event, beyond its shape.
 use crate::finding::Code;
 use crate::manifest::contract::Contract;
+use crate::manifest::contract::Unobserved;
 use crate::manifest::event::Event;
 use crate::manifest::event::Logged;
 use crate::manifest::explain::Fault;
@@ -12,6 +13,8 @@ use crate::manifest::limits::VECTOR;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     pub(crate) dimension: Dimension,
+    /// Every backward says whether it was outside no_sync.
+    pub(crate) needs_sync: bool,
     /// The run still goes on: its last line may be torn.
     pub(crate) partial: bool,
 }
@@ -59,6 +62,18 @@ impl Dimension {
 }
 
 impl Terms {
+    /// Those of a contract, as far as it could be read.
+    pub(crate) fn new(contract: Option<&Contract>, partial: bool) -> Self {
+        let needs_sync =
+            contract.is_some_and(|contract| contract.world_size.get() > 1 && contract.observes(Unobserved::Sync));
+        Terms { dimension: Dimension::from(contract), needs_sync, partial }
+    }
+
+    /// Those by which an event is judged on its own.
+    pub(crate) fn none() -> Self {
+        Terms::new(None, false)
+    }
+
     /// What is wrong with an event of the right shape.
     pub(crate) fn judge(&self, event: &Event) -> Vec<Fault> {
         let mut faults = Vec::new();
@@ -71,6 +86,10 @@ impl Terms {
             Event::Backward(backward) => {
                 vector("/backward/accumulated", backward.accumulated.as_ref().map(|v| v.len()));
                 vector("/backward/gradient_sum", backward.gradient_sum.as_ref().map(|v| v.len()));
+                if self.needs_sync && backward.sync.is_none() {
+                    let message = "missing field `sync`, which is needed where world_size is more than 1";
+                    faults.push(Fault::new(Code::GA103, "/backward".to_owned(), message, 0..0));
+                }
             }
             Event::Logged(logged) => {
                 vector("/logged/gradient", logged.gradient.as_ref().map(|v| v.len()));
