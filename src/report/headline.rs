@@ -116,7 +116,7 @@ fn violated(receipt: &Receipt) -> Headline {
 
 /// A further fault, within a sentence.
 fn also(finding: &FindingReport) -> String {
-    let wrong = plain::wrong(finding.code);
+    let wrong = plain::wrong(finding.code, finding.severity);
     format!("{}{} ({})", wrong[..1].to_lowercase(), &wrong[1..], finding.code)
 }
 
@@ -158,14 +158,17 @@ fn share(receipt: &Receipt) -> String {
 fn wrong_clock(worst: &FindingReport) -> String {
     let windows = words::windows_of(worst);
     let windows = if windows.is_empty() { String::new() } else { format!(" ({windows})") };
-    format!("{}{windows}: {}", plain::wrong(worst.code), worst.message)
+    format!("{}{windows}: {}", plain::wrong(worst.code, worst.severity), worst.message)
 }
 
 fn rejected(receipt: &Receipt) -> Headline {
     let Some(worst) = receipt.findings.first() else {
         return Headline { sentence: "The manifest is malformed: nothing was computed.".to_owned(), change: None };
     };
-    let sentence = format!("{}: {}. Nothing was computed.", plain::wrong(worst.code), worst.message);
+    let more = receipt.findings.iter().map(|finding| finding.count.get()).sum::<u64>().saturating_sub(1);
+    let more = if more > 0 { format!(" Also: {}.", words::count(more, "more fault")) } else { String::new() };
+    let sentence =
+        format!("{}: {}.{more} Nothing was computed.", plain::wrong(worst.code, worst.severity), worst.message);
     Headline { sentence, change: advice(worst.code) }
 }
 

@@ -9,7 +9,7 @@ use crate::report::recipes::Recipe;
 use crate::report::words;
 
 /// Recipes described of those that fit; the others are named.
-const DESCRIBED: usize = 2;
+const DESCRIBED: usize = 1;
 
 /// Which recipe explains what happened; absent where nothing was computed.
 pub(super) fn section(receipt: &Receipt) -> Option<Section> {
