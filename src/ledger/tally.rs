@@ -22,10 +22,12 @@ use super::window::MeanOfMeans;
 use super::window::WindowLedger;
 use crate::canonical::Count;
 use crate::manifest::contract::Contract;
+use crate::manifest::event::Backward;
 use crate::manifest::event::Event;
 use crate::manifest::event::Logged;
 use crate::manifest::resume::Resume;
 use crate::manifest::resume::ResumedMicrobatch;
+use crate::manifest::window::Indexed;
 use crate::manifest::window::RankWindow;
 use crate::manifest::window::Window;
 use crate::numeric::exact::ExactSum;
@@ -117,6 +119,7 @@ impl Ledger {
             evidence: WindowEvidence::default(),
             carried: carried_in,
             buffers: self.buffers.clone(),
+            has_buffers: window.ranks.iter().flat_map(RankWindow::backwards).any(has_buffer),
         }
     }
 
@@ -197,6 +200,10 @@ fn drift(loss: f64, truth: f64) -> MeanOfMeans {
     MeanOfMeans { loss, absolute_drift, relative_drift: relative_drift.is_finite().then_some(relative_drift) }
 }
 
+fn has_buffer((_, _, backward): (usize, &Indexed, &Backward)) -> bool {
+    backward.accumulated.is_some()
+}
+
 /// The microbatches that an earlier run had done of the window on a rank.
 fn carried(
     rank: u64,
@@ -213,20 +220,20 @@ fn carried(
 
 /// The microbatches that a rank recorded; the rank's own begin at `first`.
 fn recorded(rank: &RankWindow, first: usize, microbatches: &mut Vec<Microbatch>) {
-    let mut rescales = rescales(rank);
-    let mut rescaled: f64 = rescales.iter().map(|&(_, factor)| factor).product();
+    let rescales = rescales(rank);
+    let mut passed = 0;
     for (position, indexed, backward) in rank.backwards() {
-        while rescales.first().is_some_and(|&(at, _)| at < position) {
-            rescales.remove(0);
-            rescaled = rescales.iter().map(|&(_, factor)| factor).product();
+        while rescales.get(passed).is_some_and(|&(at, _)| at < position) {
+            passed += 1;
         }
+        let rescaled = rescales.get(passed).map_or(1.0, |&(_, product)| product);
         let backward_index = (microbatches.len() - first) as u64;
         let source = Source { position, event: indexed.index };
         microbatches.push(Microbatch::recorded(rank.rank, backward_index, source, backward, rescaled));
     }
 }
 
-/// Position and factor of each rescale before the optimizer's step, in order.
+/// Position of each rescale before the optimizer's step, in order, with the product of its factor and all later ones.
 fn rescales(rank: &RankWindow) -> Vec<(usize, f64)> {
     let mut rescales = Vec::new();
     for (position, indexed) in rank.events.iter().enumerate() {
@@ -235,6 +242,11 @@ fn rescales(rank: &RankWindow) -> Vec<(usize, f64)> {
             Event::OptimizerStep(_) => break,
             _ => {}
         }
+    }
+    let mut product = 1.0;
+    for (_, factor) in rescales.iter_mut().rev() {
+        product *= *factor;
+        *factor = product;
     }
     rescales
 }

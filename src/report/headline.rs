@@ -37,20 +37,30 @@ pub fn root_causes(receipt: &Receipt) -> impl Iterator<Item = &FindingReport> {
     receipt.findings.iter().filter(|finding| finding.severity == Severity::Error && finding.caused_by.is_none())
 }
 
-/// The recipe that was followed in place of the declared one, and in which windows.
-pub fn followed(receipt: &Receipt) -> Option<(Recipe, &'static str)> {
+/// A recipe that was followed in place of the declared one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Followed {
+    /// The simplest that fits.
+    pub recipe: Recipe,
+    /// The names of the others that fit as well.
+    pub others: Vec<String>,
+    /// Where, as it stands in a sentence; empty for everywhere.
+    pub part: &'static str,
+}
+
+/// The recipe that was followed in place of the declared one.
+pub fn followed(receipt: &Receipt) -> Option<Followed> {
     let diagnosis = receipt.diagnosis.as_ref()?;
     let declared = receipt.formula.as_deref().and_then(recipes::declared).map(|recipe| recipe.name);
-    let first = |names: &[String]| {
-        let name = names.first().filter(|name| Some(*name) != declared.as_ref())?;
-        recipes::find(name)
+    let of = |names: &[String], part| {
+        let (name, others) = names.split_first().filter(|(name, _)| Some(*name) != declared.as_ref())?;
+        Some(Followed { recipe: recipes::find(name)?, others: others.to_vec(), part })
     };
-    if !diagnosis.recipes.is_empty() {
-        return first(&diagnosis.recipes).map(|recipe| (recipe, ""));
+    match diagnosis.recipes.is_empty() {
+        false => of(&diagnosis.recipes, ""),
+        true => of(&diagnosis.full_windows, " in its full windows")
+            .or_else(|| of(&diagnosis.short_windows, " in its short windows")),
     }
-    let full = || first(&diagnosis.full_windows).map(|recipe| (recipe, " in its full windows"));
-    let short = || first(&diagnosis.short_windows).map(|recipe| (recipe, " in its short windows"));
-    full().or_else(short)
 }
 
 /// The extent of a kind of evidence.
@@ -104,7 +114,7 @@ fn violated(receipt: &Receipt) -> Headline {
     };
     let others: Vec<String> = causes.map(also).collect();
     let (what, change) = match followed(receipt).filter(|_| is_about_weights(worst.code)) {
-        Some((recipe, part)) => (wrong_recipe(receipt, worst, &recipe, part), Some(format!("{}.", recipe.change))),
+        Some(followed) => (wrong_recipe(receipt, worst, &followed), Some(format!("{}.", followed.recipe.change))),
         None => (wrong_clock(worst), advice(worst.code)),
     };
     let also = match others.as_slice() {
@@ -125,13 +135,17 @@ fn is_about_weights(code: Code) -> bool {
     matches!(code, Code::GA201 | Code::GA202 | Code::GA203 | Code::GA204 | Code::GA205 | Code::GA207)
 }
 
-fn wrong_recipe(receipt: &Receipt, worst: &FindingReport, recipe: &Recipe, part: &str) -> String {
+fn wrong_recipe(receipt: &Receipt, worst: &FindingReport, followed: &Followed) -> String {
     let declared = match receipt.formula.as_deref() {
         Some("token-mean/1") => "every target of a window was to count the same (token-mean/1)".to_owned(),
         Some(formula) => format!("{formula} was declared"),
         None => "another recipe was declared".to_owned(),
     };
-    let Recipe { name, did, .. } = recipe;
+    let Followed { recipe: Recipe { name, did, .. }, others, part } = followed;
+    let name = match others.as_slice() {
+        [] => name.clone(),
+        others => format!("{name}; {} would look the same", words::list(others)),
+    };
     match worst.code {
         Code::GA201 if extent(receipt, Evidence::Weights) != Presence::None => {
             format!("What this run logs is not the loss of its updates: the log{part} {did} ({name})")
