@@ -87,10 +87,14 @@ fn torn(text: &[u8], terms: &Terms) -> Fault {
     Fault { severity, ..Fault::new(Code::GA101, String::new(), message, text.len()..text.len()) }
 }
 
+/// Bytes of a backward's line without vectors, for reserving room.
+const TYPICAL_LINE: usize = 128;
+
 /// Reads whole lines, of which only the last may lack its newline.
 pub(crate) fn lines(text: &[u8], terms: &Terms) -> Decoded {
     let mut decoded = Decoded::default();
     decoded.canonical.reserve(text.len());
+    decoded.events.reserve(text.len() / TYPICAL_LINE);
     let mut rest = text;
     while !rest.is_empty() {
         let newline = memchr(b'\n', rest);
