@@ -10,6 +10,7 @@ mod engine_precision;
 mod engine_sweeps;
 mod engine_update;
 mod reader;
+mod resumption;
 mod rule_pages;
 mod schemas;
 mod tidy;

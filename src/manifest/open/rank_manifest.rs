@@ -30,7 +30,6 @@ use crate::manifest::read::lines::Lines;
 use crate::manifest::read::pool::Pool;
 use crate::manifest::read::stream::Expected;
 use crate::manifest::read::stream::Feed;
-use crate::manifest::read::terms::Dimension;
 use crate::manifest::read::terms::Terms;
 use crate::manifest::replay::ReplayOptions;
 use crate::manifest::resume::Resume;
@@ -48,9 +47,8 @@ pub(super) fn open(sources: &dyn Sources, name: &SourceName, lines: Lines, parti
     let Some(text) = text(name, lines, &mut findings)? else { return Ok(nothing(name, findings)) };
     let DocumentRead { contract, replay, resume, entries, faults, is_torn } = document::read(&text);
     let contract = contract.map(Contract::with_defaults);
-    let dimension = Dimension::from(contract.as_ref());
     findings.extend(faults.into_iter().map(placed(&entries)));
-    judge(contract.as_ref(), &replay, resume.as_ref(), dimension, &mut findings);
+    judge(contract.as_ref(), &replay, resume.as_ref(), &mut findings);
     let world_size = contract.as_ref().map(|contract| contract.world_size.get());
     claims(&entries, world_size, is_torn, &mut findings);
 
@@ -58,7 +56,7 @@ pub(super) fn open(sources: &dyn Sources, name: &SourceName, lines: Lines, parti
     let origins = entries.iter().enumerate().map(|(index, _)| Origin::Entry(index));
     let mut layout = Layout::of_document(name.clone(), given.iter().copied().zip(origins));
     let feeds = Feeds { sources, manifest: name, contract: contract.as_ref(), document: &Arc::new(text) };
-    let terms = Terms::of(contract.as_ref(), partial);
+    let terms = Terms::new(contract.as_ref(), partial);
     let (pool, pace) = (Arc::new(Pool::default()), pace(entries.len()));
     let mut streams = Vec::new();
     let mut files = 0;
@@ -133,17 +131,11 @@ fn placed(entries: &[Entry]) -> impl Fn(Fault) -> Finding {
 }
 
 /// What in it can't be meant.
-fn judge(
-    contract: Option<&Contract>,
-    replay: &ReplayOptions,
-    resume: Option<&Resume>,
-    dimension: Dimension,
-    findings: &mut Findings,
-) {
+fn judge(contract: Option<&Contract>, replay: &ReplayOptions, resume: Option<&Resume>, findings: &mut Findings) {
     let mut faults = contract.map(impossible::contract).unwrap_or_default();
     faults.extend(impossible::replay(replay));
     if let Some(resume) = resume {
-        faults.extend(impossible::resume(resume, contract, dimension));
+        faults.extend(impossible::resume(resume, contract));
     }
     findings.extend(faults.into_iter().map(|fault| fault.at(Place::default())));
 }
