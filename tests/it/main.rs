@@ -1,5 +1,10 @@
 //! The integration tests, one binary, a module for each subject.
 #![allow(clippy::disallowed_methods, reason = "tests read files; only the library may not")]
+mod fixtures;
+mod matrix;
 mod reader;
+mod recorded;
 mod rule_pages;
+mod runs;
 mod tidy;
+mod worked;

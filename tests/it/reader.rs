@@ -1,4 +1,4 @@
 //! Reading: bytes to events, and every fault at its place.
 mod bad;
 mod recorded;
-mod run;
+pub(crate) mod run;
