@@ -7,4 +7,5 @@ mod recorded;
 mod rule_pages;
 mod runs;
 mod tidy;
+mod witnessed;
 mod worked;
