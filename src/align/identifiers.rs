@@ -1,16 +1,22 @@
 //! Every microbatch identifier of the run, exactly, so that a second use is found and no other is called one.
 use crate::manifest::identifier::Identifier;
-use hashbrown::HashTable;
-use std::hash::{BuildHasher, RandomState};
+use hashbrown::{DefaultHashBuilder, HashTable};
+use std::hash::BuildHasher;
 
 /// A set of identifiers: their bytes in one arena, and a table of where each lies in it.
 #[derive(Default)]
 pub(super) struct Identifiers {
     arena: Vec<u8>,
-    /// Offsets into `arena`; the byte there is the identifier's length, 1 to 128.
-    table: HashTable<u64>,
+    table: HashTable<Entry>,
     /// Keyed at random, so that no manifest can be made to collide; nothing depends on its order.
-    hasher: RandomState,
+    hasher: DefaultHashBuilder,
+}
+
+/// Where an identifier lies. Its hash stands beside it, so that neither growing nor a near miss reads the arena.
+struct Entry {
+    hash: u64,
+    /// Offset into the arena; the byte there is the identifier's length, 1 to 128.
+    at: u64,
 }
 
 impl Identifiers {
@@ -19,13 +25,13 @@ impl Identifiers {
         let Identifiers { arena, table, hasher } = self;
         let bytes = identifier.as_str().as_bytes();
         let hash = hasher.hash_one(bytes);
-        if table.find(hash, |&at| stored(arena, at) == bytes).is_some() {
+        if table.find(hash, |entry| entry.hash == hash && stored(arena, entry.at) == bytes).is_some() {
             return false;
         }
         let at = arena.len() as u64;
         arena.push(u8::try_from(bytes.len()).expect("bug: an identifier of over 255 bytes"));
         arena.extend_from_slice(bytes);
-        table.insert_unique(hash, at, |&at| hasher.hash_one(stored(arena, at)));
+        table.insert_unique(hash, Entry { hash, at }, |entry| entry.hash);
         true
     }
 }

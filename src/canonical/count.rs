@@ -4,14 +4,21 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::num::NonZeroU64;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A number of targets, microbatches or the like: an integer of 0 ..= 2^53.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct Count(u64);
+///
+/// It is held as its successor, which is never 0, so that an `Option<Count>` is no larger than a `Count`: an event has
+/// many of them, and is moved several times.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Count(NonZeroU64);
+
+/// 2^53.
+const LARGEST: u64 = 1 << 53;
 
 /// A count above 2^53.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,10 +27,10 @@ pub struct UnsafeCount(pub u64);
 
 impl Count {
     /// None.
-    pub const ZERO: Self = Self(0);
+    pub const ZERO: Self = Self(NonZeroU64::MIN);
 
     /// 2^53 = 9007199254740992.
-    pub const MAX: Self = Self(1 << 53);
+    pub const MAX: Self = Self(NonZeroU64::MIN.saturating_add(LARGEST));
 
     /// Takes an integer of at most 2^53.
     ///
@@ -31,29 +38,47 @@ impl Count {
     ///
     /// If it is above (GA105).
     pub const fn new(value: u64) -> Result<Self, UnsafeCount> {
-        if value <= Self::MAX.0 { Ok(Self(value)) } else { Err(UnsafeCount(value)) }
+        if value <= LARGEST { Ok(Self(NonZeroU64::MIN.saturating_add(value))) } else { Err(UnsafeCount(value)) }
     }
 
     /// The integer.
     #[must_use]
     pub const fn get(self) -> u64 {
-        self.0
+        self.0.get() - 1
     }
 
     /// The integer as a binary64, exactly.
     #[must_use]
     pub const fn to_f64(self) -> f64 {
-        self.0 as f64
+        self.get() as f64
     }
 
     /// The sum, or `None` where it is above 2^53 (GA105).
     #[must_use]
     pub const fn checked_add(self, other: Self) -> Option<Self> {
         // Two values of at most 2^53 do not overflow.
-        match Self::new(self.0 + other.0) {
+        match Self::new(self.get() + other.get()) {
             Ok(sum) => Some(sum),
             Err(_) => None,
         }
+    }
+}
+
+impl Default for Count {
+    fn default() -> Self {
+        Self::ZERO
+    }
+}
+
+impl fmt::Debug for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.get(), f)
+    }
+}
+
+impl Serialize for Count {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(self.get())
     }
 }
 
@@ -67,19 +92,19 @@ impl TryFrom<u64> for Count {
 
 impl From<u32> for Count {
     fn from(value: u32) -> Self {
-        Self(value.into())
+        Self(NonZeroU64::MIN.saturating_add(value.into()))
     }
 }
 
 impl From<Count> for u64 {
     fn from(count: Count) -> Self {
-        count.0
+        count.get()
     }
 }
 
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
+        fmt::Display::fmt(&self.get(), f)
     }
 }
 
@@ -115,7 +140,7 @@ impl JsonSchema for Count {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "integer", "minimum": 0, "maximum": Self::MAX.0, "x-kind": "count" })
+        json_schema!({ "type": "integer", "minimum": 0, "maximum": LARGEST, "x-kind": "count" })
     }
 }
 

@@ -7,14 +7,18 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::num::NonZeroU64;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A finite binary64; −0 becomes 0.
-#[derive(Clone, Copy, Default)]
-pub struct Finite(f64);
+///
+/// It is held as the complement of its bits, which is 0 only for a NaN, so that an `Option<Finite>` is no larger than a
+/// `Finite`: an event has many of them, and is moved several times.
+#[derive(Clone, Copy)]
+pub struct Finite(NonZeroU64);
 
 /// A number that is NaN or infinite.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
@@ -23,7 +27,10 @@ pub struct NotFinite(pub f64);
 
 impl Finite {
     /// 0.
-    pub const ZERO: Self = Self(0.0);
+    pub const ZERO: Self = match Self::new(0.0) {
+        Ok(zero) => zero,
+        Err(_) => unreachable!(),
+    };
 
     /// Takes a finite number; −0 becomes 0.
     ///
@@ -31,18 +38,17 @@ impl Finite {
     ///
     /// If it is NaN or infinite.
     pub const fn new(value: f64) -> Result<Self, NotFinite> {
-        if value.is_finite() {
-            // −0 + 0 is 0.
-            Ok(Self(value + 0.0))
-        } else {
-            Err(NotFinite(value))
+        // −0 + 0 is 0.
+        match NonZeroU64::new(!(value + 0.0).to_bits()) {
+            Some(bits) if value.is_finite() => Ok(Self(bits)),
+            _ => Err(NotFinite(value)),
         }
     }
 
     /// The number.
     #[must_use]
     pub const fn get(self) -> f64 {
-        self.0
+        f64::from_bits(!self.0.get())
     }
 }
 
@@ -56,7 +62,13 @@ impl TryFrom<f64> for Finite {
 
 impl From<Finite> for f64 {
     fn from(value: Finite) -> Self {
-        value.0
+        value.get()
+    }
+}
+
+impl Default for Finite {
+    fn default() -> Self {
+        Self::ZERO
     }
 }
 
@@ -77,31 +89,31 @@ impl PartialOrd for Finite {
 impl Ord for Finite {
     fn cmp(&self, other: &Self) -> Ordering {
         // The total order is the numeric one where there is neither NaN nor −0.
-        self.0.total_cmp(&other.0)
+        self.get().total_cmp(&other.get())
     }
 }
 
 impl Hash for Finite {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.to_bits().hash(state);
+        self.0.hash(state);
     }
 }
 
 impl fmt::Debug for Finite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
+        fmt::Debug::fmt(&self.get(), f)
     }
 }
 
 impl fmt::Display for Finite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
+        fmt::Display::fmt(&self.get(), f)
     }
 }
 
 impl Serialize for Finite {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(self.0)
+        serializer.serialize_f64(self.get())
     }
 }
 

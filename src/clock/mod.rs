@@ -7,6 +7,7 @@
 mod counts;
 mod epoch;
 mod fold;
+mod pass;
 mod rank;
 mod scaler;
 pub mod schedule;

@@ -60,13 +60,14 @@ pub struct Trace {
     pub zeros_repeated: Vec<Tick>,
     /// The last clearing that no backward follows.
     pub zero_after: Option<Tick>,
+    borders: Borders,
 }
 
 impl Trace {
     /// Reads a rank's stretch once.
     pub fn of(window: &RankWindow) -> Self {
         let borders = Borders::of(window);
-        let mut trace = Trace::default();
+        let mut trace = Trace { borders, ..Trace::default() };
         let mut clearing = Clearing::default();
         for (position, indexed) in window.events.iter().enumerate() {
             let tick = Tick { position, index: indexed.index, phase: borders.phase(position) };
@@ -88,10 +89,9 @@ impl Trace {
         trace
     }
 
-    /// The stretch in which each of a rank's events stands.
-    pub fn phases(window: &RankWindow) -> Vec<Phase> {
-        let borders = Borders::of(window);
-        (0..window.events.len()).map(|position| borders.phase(position)).collect()
+    /// The stretch in which an event stands, by its position among [`RankWindow::events`].
+    pub fn phase(&self, position: usize) -> Phase {
+        self.borders.phase(position)
     }
 
     /// What the optimizer made of the window: applied if any of its steps was.
@@ -112,6 +112,7 @@ impl Trace {
 }
 
 /// Positions of a window's borders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Borders {
     first: usize,
     last: usize,

@@ -15,10 +15,10 @@ const FROZEN_LOSSES: [f64; 3] = [1.2, 4.8, 0.4];
 /// Microbatches of a counterexample that are shown one by one.
 const SHOWN: usize = 64;
 
-/// The window of a run with the largest relative drift.
+/// The window of a run with the largest relative drift, and that drift.
 #[derive(Clone, Debug, Default)]
 pub struct Counterexample {
-    worst: Option<CounterexampleReport>,
+    worst: Option<(f64, CounterexampleReport)>,
 }
 
 /// The receipt's `counterexample`.
@@ -32,13 +32,13 @@ pub struct CounterexampleReport {
     /// Their loss sums, in nats.
     pub loss_sums: Vec<Finite>,
     /// L/N, in nats per target.
-    pub token_mean: Finite,
+    pub loss: Finite,
     /// The mean of microbatch means, in nats per target.
     pub mean_of_means: Finite,
-    /// |mean of means − token mean|.
+    /// Their distance, in nats per target.
     pub absolute_drift: Finite,
-    /// The same over |token mean|.
-    pub relative_drift: Finite,
+    /// The same over |token mean|; `null` for a loss of 0.
+    pub relative_drift: Option<Finite>,
 }
 
 impl Counterexample {
@@ -46,7 +46,7 @@ impl Counterexample {
     pub fn add(&mut self, ledger: &WindowLedger) {
         let Some((means, token_mean)) = ledger.mean_of_means.zip(ledger.token_mean) else { return };
         let Some(drift) = means.relative_drift.filter(|&drift| drift > 0.0) else { return };
-        if self.worst.as_ref().is_some_and(|worst| drift <= worst.relative_drift.get()) {
+        if self.worst.as_ref().is_some_and(|(worst, _)| drift <= *worst) {
             return;
         }
         let shown = || ledger.microbatches.iter().take(SHOWN);
@@ -55,20 +55,20 @@ impl Counterexample {
                 window: Some(Count::new(ledger.window).ok()?),
                 valid_targets: shown().map(|m| Count::new(m.valid_targets).ok()).collect::<Option<_>>()?,
                 loss_sums: shown().map(|m| Finite::new(m.loss_sum?).ok()).collect::<Option<_>>()?,
-                token_mean: Finite::new(token_mean).ok()?,
+                loss: Finite::new(token_mean).ok()?,
                 mean_of_means: Finite::new(means.loss).ok()?,
                 absolute_drift: Finite::new(means.absolute_drift).ok()?,
-                relative_drift: Finite::new(drift).ok()?,
+                relative_drift: Finite::new(drift).ok(),
             })
         };
         if let Some(report) = report() {
-            self.worst = Some(report);
+            self.worst = Some((drift, report));
         }
     }
 
     /// The run's own; the frozen one where the run is a control or shows no drift.
     pub fn report(self, control: bool) -> CounterexampleReport {
-        self.worst.filter(|_| !control).unwrap_or_else(frozen)
+        self.worst.filter(|_| !control).map_or_else(frozen, |(_, report)| report)
     }
 }
 
@@ -85,10 +85,10 @@ pub fn frozen() -> CounterexampleReport {
         window: None,
         valid_targets: FROZEN_TARGETS.map(|n| Count::new(n).expect("bug: a small number is a count")).to_vec(),
         loss_sums: FROZEN_LOSSES.map(finite).to_vec(),
-        token_mean: finite(token_mean),
+        loss: finite(token_mean),
         mean_of_means: finite(means),
         absolute_drift: finite(absolute_drift),
-        relative_drift: finite(absolute_drift / token_mean),
+        relative_drift: Some(finite(absolute_drift / token_mean)),
     }
 }
 
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn the_frozen_window_is_the_example() {
         let frozen = frozen();
-        assert_eq!((frozen.token_mean.get(), frozen.mean_of_means.get()), (0.64, 0.533_333_333_333_333_3));
+        assert_eq!((frozen.loss.get(), frozen.mean_of_means.get()), (0.64, 0.533_333_333_333_333_3));
         assert!((frozen.absolute_drift.get() - 0.106_666_666_666_666_67).abs() < 1e-15);
         assert_eq!(frozen.window, None);
     }

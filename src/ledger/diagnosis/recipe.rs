@@ -97,10 +97,10 @@ pub struct Recipe {
     pub factor: Factor,
 }
 
-/// The products with a name of their own.
+/// The products with a name of their own, the simpler first.
 const NAMED: [(Base, Factor, &str); 7] = [
-    (Base::MeanOfMeans, Factor::TimesActual, "sum-of-means"),
     (Base::MeanOfMeans, Factor::ActualOverNominal, "mean-of-means-nominal"),
+    (Base::MeanOfMeans, Factor::TimesActual, "sum-of-means"),
     (Base::TokenMean, Factor::OverActual, "divided-twice"),
     (Base::TokenMean, Factor::OverNominal, "divided-twice-nominal"),
     (Base::TokenMean, Factor::TimesActual, "multiplied-by-k"),
@@ -140,13 +140,14 @@ impl Recipe {
     }
 
     /// For putting the simplest first: bases, then products with a name, then the others.
-    pub fn simplicity(self) -> (u8, Base, Factor) {
-        let kind = match (self.factor, self.proper_name()) {
+    pub fn simplicity(self) -> (u8, usize, Base, Factor) {
+        let named = NAMED.iter().position(|&(base, factor, _)| (base, factor) == (self.base, self.factor));
+        let kind = match (self.factor, named) {
             (Factor::One, _) => 0,
             (_, Some(_)) => 1,
             _ => 2,
         };
-        (kind, self.base, self.factor)
+        (kind, named.unwrap_or(0), self.base, self.factor)
     }
 
     /// The recipe that stands for this one in every window of a run on `ranks` ranks: there, averages over ranks are

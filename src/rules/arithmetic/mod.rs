@@ -1,6 +1,13 @@
 //! Rules over the exact ledger: GA2xx.
 use super::Rule;
 
+#[cfg(test)]
+mod recorded;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
 registry! {
     /// In order of code.
     ARITHMETIC: Rule = RULE, test crate::rules::check_rule;

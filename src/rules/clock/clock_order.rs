@@ -86,19 +86,21 @@ fn too_soon(judged: &Judged<'_>, rank: &RankClock, recorded: &RankWindow) -> Vec
     let Some(last) = rank.trace.backwards.last() else { return Vec::new() };
     let first = rank.trace.backwards.first().map_or(0, |first| first.position);
     let mut faults = Vec::new();
-    for (position, indexed) in recorded.events.iter().enumerate() {
+    let after = |position: usize| {
         let done = rank.trace.backwards.iter().filter(|backward| backward.position < position).count();
-        let after = format!("after {done} of its {}", count(rank.trace.counts.backward, "backward"));
+        format!("after {done} of its {}", count(rank.trace.counts.backward, "backward"))
+    };
+    for (position, indexed) in recorded.events.iter().enumerate() {
         match &indexed.event {
             Event::Logged(logged) if logged.window.get() > window => {
                 let about = logged.window.get();
                 faults.push((indexed.index, format!("values of window {about} were logged before it began")));
             }
             Event::Logged(logged) if logged.window.get() == window && position < last.position => {
-                faults.push((indexed.index, format!("the window's values were logged {after}")));
+                faults.push((indexed.index, format!("the window's values were logged {}", after(position))));
             }
             Event::Parameters(_) if first < position && position < last.position => {
-                faults.push((indexed.index, format!("parameters were recorded inside the window, {after}")));
+                faults.push((indexed.index, format!("parameters were recorded inside the window, {}", after(position))));
             }
             _ => {}
         }

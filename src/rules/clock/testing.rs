@@ -76,3 +76,22 @@ fn judged(
     }
     findings.into_folded()
 }
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "a test reads its fixtures")]
+fn each_fixture_fires_its_rule_alone() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/rules");
+    let rules: Vec<&Rule> = crate::rules::all().collect();
+    let codes = |path: &std::path::Path| -> Vec<String> {
+        let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        find_in_manifest(&rules, &text).iter().map(|folded| folded.code.to_string()).collect()
+    };
+    for rule in crate::rules::all().filter(|rule| matches!(rule.check, Check::Window(_))) {
+        if rule.code.as_str() < "GA3" {
+            continue;
+        }
+        let dir = root.join(format!("{}-{}", rule.code, rule.code.name()));
+        assert_eq!(codes(&dir.join("good.json")), [] as [String; 0], "{}", dir.display());
+        assert_eq!(codes(&dir.join("bad.json")), [rule.code.to_string()], "{}", dir.display());
+    }
+}

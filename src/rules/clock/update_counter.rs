@@ -80,5 +80,6 @@ mod tests {
             find_in(&RULE, json!({}), None, false, &[&script(2)])[0].instances[0].1,
             "restored with 2 applied updates where 1 had been applied before the window"
         );
+        assert_eq!(fires(&RULE, json!({}), &[&script(2)]), 1, "what was counted goes on counting");
     }
 }

@@ -46,7 +46,7 @@ struct Held {
 
 fn check(judged: &Judged<'_>, findings: &mut Findings) {
     let pairs: Vec<(&RankClock, &RankWindow)> = judged.clock.ranks.iter().zip(&judged.window.ranks).collect();
-    let Some((&(first, first_recorded), others)) = pairs.split_first() else { return };
+    let Some((&(first, first_recorded), others)) = pairs.split_first().filter(|(_, others)| !others.is_empty()) else { return };
     let reference = held(judged, first, first_recorded);
     for &(rank, recorded) in others {
         outcomes(judged, first, rank, findings);
@@ -128,10 +128,9 @@ fn parameters(rank: &RankClock, recorded: &RankWindow) -> Vec<Held> {
         (Phase::Complete, "parameters before the update"),
         (Phase::Settled, "parameters after the update"),
     ];
-    let phases = crate::clock::Trace::phases(recorded);
     let of = |(phase, what): (Phase, &'static str)| {
-        let events = recorded.events.iter().zip(&phases).filter(|(_, at)| **at == phase);
-        events.filter_map(|(indexed, _)| match &indexed.event {
+        let events = recorded.events.iter().enumerate().filter(|(position, _)| rank.trace.phase(*position) == phase);
+        events.filter_map(|(_, indexed)| match &indexed.event {
             Event::Parameters(parameters) => {
                 Some(vector(what, "/parameters/values", indexed.index, &parameters.values, 0.0))
             }

@@ -1,5 +1,6 @@
 //! GA601.
 use super::ending::Contents;
+use super::ending::Fault;
 use crate::clock::Phase;
 use crate::clock::RankClock;
 use crate::finding::Code;
@@ -38,15 +39,16 @@ rule! {
 }
 
 fn check(judged: &Judged<'_>, findings: &mut Findings) {
-    for (rank, recorded) in judged.clock.ranks.iter().zip(&judged.window.ranks) {
+    for (position, (rank, recorded)) in judged.clock.ranks.iter().zip(&judged.window.ranks).enumerate() {
         let treatment = if judged.clock.is_tail && rank.microbatches < judged.clock.declared {
             treatment(judged, rank, recorded)
         } else {
             None
         };
         let faults = [treatment, runs_on(judged, rank)];
-        for (place, message) in faults.into_iter().flatten().chain(wrong_ending(judged, rank, recorded)) {
-            findings.report(Finding::new(Code::GA601, place, message));
+        for (place, message) in faults.into_iter().flatten().chain(wrong_ending(judged, position)) {
+            let magnitude = rank.microbatches as f64;
+            findings.report(Finding::new(Code::GA601, place, message).with_magnitude(magnitude));
         }
         unseen(judged, rank, findings);
     }
@@ -99,24 +101,32 @@ fn runs_on(judged: &Judged<'_>, rank: &RankClock) -> Option<(Place, String)> {
     Some((judged.clock.place(rank, end.index), message))
 }
 
-/// A `carry` or `drop` that is not about what the window holds.
-fn wrong_ending(judged: &Judged<'_>, rank: &RankClock, recorded: &RankWindow) -> Option<(Place, String)> {
-    let is_done = !rank.trace.steps.is_empty() && rank.microbatches >= judged.clock.declared;
-    let contents = Contents::of(judged.clock.window, rank, recorded, judged.contract.tolerance);
-    recorded.events.iter().find_map(|indexed| {
+/// A `carry` or `drop` that is not about what the window holds. In a window that was carried in, it may list the window
+/// or what was recorded here of it.
+fn wrong_ending(judged: &Judged<'_>, rank: usize) -> Option<(Place, String)> {
+    let (clock, recorded) = (judged.clock.ranks.get(rank)?, judged.window.ranks.get(rank)?);
+    let is_done = !clock.trace.steps.is_empty() && clock.microbatches >= judged.clock.declared;
+    let mut endings = clock.trace.endings.iter().filter_map(|tick| recorded.events.get(tick.position));
+    endings.find_map(|indexed| {
         let (what, (field, message)) = match &indexed.event {
             Event::Carry(carry) if is_of_next(judged, carry.window.get(), carry.microbatches.len()) => return None,
             Event::Carry(_) | Event::Drop(_) if is_done => {
                 let done = if matches!(indexed.event, Event::Carry(_)) { "carried" } else { "dropped" };
                 let message = format!("a full window was stepped and then {done}");
-                return Some((judged.clock.place(rank, indexed.index), message));
+                return Some((judged.clock.place(clock, indexed.index), message));
             }
-            Event::Carry(carry) => ("the carry", contents.carried(carry)?),
-            Event::Drop(drop) => ("the drop", contents.dropped(drop)?),
+            Event::Carry(carry) => ("the carry", unlike(judged, rank, |contents| contents.carried(carry))?),
+            Event::Drop(drop) => ("the drop", unlike(judged, rank, |contents| contents.dropped(drop))?),
             _ => return None,
         };
-        Some((judged.clock.place(rank, indexed.index).at(field), format!("{what} {message}")))
+        Some((judged.clock.place(clock, indexed.index).at(field), format!("{what} {message}")))
     })
+}
+
+/// The fault of a list against the window as a whole, unless it has none against what was recorded here.
+fn unlike(judged: &Judged<'_>, rank: usize, fault: impl Fn(&Contents<'_>) -> Option<Fault>) -> Option<Fault> {
+    let found = fault(&Contents::all(judged, rank)?)?;
+    fault(&Contents::own(judged, rank)?).map(|_| found)
 }
 
 /// A run that ends between two windows may carry the next one, empty.
@@ -232,6 +242,27 @@ mod tests {
         let drop = |targets: u64| listed("drop", json!({"drop": {"window": 0, "microbatches": ["a", "b"], "valid_targets": targets}}));
         assert_eq!(drop(5), None);
         assert_eq!(drop(4).expect("one").1, "the drop has 4 valid targets where the window has 5");
+    }
+
+    #[test]
+    fn a_window_carried_in_is_listed_whole_or_in_its_own_part() {
+        let found = |listed: Value, targets: u64, losses: f64| {
+            let resume = json!({"window": 0, "applied_updates": 0, "previous_receipt": crate::canonical::Digest::of(b"x"),
+                "ranks": [{"rank": 0, "microbatches": [{"microbatch": "a", "valid_targets": 2, "loss_sum": 1.5}]}]});
+            let backward = json!({"window": 0, "microbatch": "b", "valid_targets": 3, "loss_sum": 2.5});
+            let carry = json!({"window": 0, "backwards": listed.as_array().map(Vec::len), "microbatches": listed,
+                "valid_targets": targets, "loss_sum": losses});
+            let contract = json!({"formula": "token-mean/1", "accumulation_steps": 3, "world_size": 1, "tail": "carry",
+                "tolerance": {"absolute": 1e-9, "relative": 0.0}, "precision": "float64"});
+            let text = json!({"schema": "accumulation/rank-manifest/1", "contract": contract, "resume": resume,
+                "ranks": [{"rank": 0, "events": [{"backward": backward}, {"carry": carry}]}]});
+            find_in_manifest(&[&RULE], &text.to_string()).into_iter().map(|folded| folded.message).collect::<Vec<_>>()
+        };
+        assert_eq!(found(json!(["a", "b"]), 5, 4.0), [] as [&str; 0]);
+        assert_eq!(found(json!(["b"]), 3, 2.5), [] as [&str; 0]);
+        assert_eq!(found(json!(["a", "b"]), 3, 4.0), ["the carry has 3 valid targets where the window has 5"]);
+        assert_eq!(found(json!(["a", "b"]), 5, 2.5), ["the carry has loss sum 2.5 where the window has 4"]);
+        assert_eq!(found(json!(["a"]), 2, 1.5), ["the carry lists 1 of the window's 2 microbatches"]);
     }
 
     #[test]

@@ -1,0 +1,145 @@
+//! By how much: the worst windows, what they should be beside what they were.
+use crate::canonical::Finite;
+use crate::receipt::document::Compared;
+use crate::receipt::document::Receipt;
+use crate::receipt::document::WindowReport;
+use crate::report::layout::Block;
+use crate::report::layout::Section;
+use crate::report::layout::Table;
+use crate::report::layout::table::Cell;
+use crate::report::words;
+
+/// Windows shown.
+const SHOWN: usize = 8;
+
+/// By how much; absent where nothing was computed.
+pub(super) fn section(receipt: &Receipt) -> Option<Section> {
+    receipt.totals.as_ref()?;
+    let section = Section::new("By how much");
+    let Some(windows) = &receipt.windows else {
+        return Some(section.paragraph("This receipt holds no single windows (its detail is summary)."));
+    };
+    let mut off: Vec<(Drift, &WindowReport)> = windows
+        .iter()
+        .map(|window| (Drift::of(window), window))
+        .filter(|(drift, window)| !window.agrees || drift.weight.is_some())
+        .collect();
+    if off.is_empty() {
+        return Some(section.paragraph(match receipt.findings.is_empty() {
+            true => "No window is off.",
+            false => "No recorded loss, weight or gradient is off in any window.",
+        }));
+    }
+    off.sort_by(|(left, _), (right, _)| right.worst().total_cmp(&left.worst()));
+    let windows = words::count(windows.len() as u64, "window");
+    Some(
+        section
+            .paragraph(format!(
+                "{} of {windows} off, the worst first. Losses are in nats per target; what is off is relative to what \
+                 was declared.",
+                off.len()
+            ))
+            .with(Block::Table(table(receipt, &off))),
+    )
+}
+
+/// How far a window is off, each relative; absent where not recorded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Drift {
+    /// The worst weight; infinite where its weight should be 0.
+    weight: Option<f64>,
+    /// The loss that was differentiated.
+    loss: Option<f64>,
+    /// The loss that was logged.
+    logged: Option<f64>,
+    /// L2 distance of the gradient.
+    gradient: Option<f64>,
+    /// Cosine between the gradient and the declared one.
+    cosine: Option<f64>,
+}
+
+impl Drift {
+    fn of(window: &WindowReport) -> Self {
+        let weights = window.deltas.as_ref();
+        let gradients = window.gradient.as_deref().zip(window.accumulated.gradient.as_deref());
+        Drift {
+            weight: weights.map(|deltas| deltas.worst_weight.map_or(f64::INFINITY, Finite::get)),
+            loss: window.loss.zip(window.accumulated.loss).map(|(loss, made)| relative(made.get(), loss.get())),
+            logged: logged(window).map(|loss| relative(loss.recorded.get(), loss.expected.get())),
+            gradient: gradients.map(|(declared, made)| distance(declared, made)),
+            cosine: gradients.map(|(declared, made)| cosine(declared, made)).filter(|cosine| cosine.is_finite()),
+        }
+    }
+
+    fn worst(&self) -> f64 {
+        [self.weight, self.loss, self.logged, self.gradient].into_iter().flatten().fold(0.0, f64::max)
+    }
+}
+
+/// The logged loss that is furthest off.
+fn logged(window: &WindowReport) -> Option<Compared> {
+    let losses = window.logged.iter().filter_map(|claim| claim.loss);
+    let off = |loss: &Compared| relative(loss.recorded.get(), loss.expected.get());
+    losses.max_by(|left, right| off(left).total_cmp(&off(right)))
+}
+
+fn relative(made: f64, declared: f64) -> f64 {
+    let difference = (made - declared).abs();
+    if difference == 0.0 { 0.0 } else { difference / declared.abs() }
+}
+
+fn distance(declared: &[Finite], made: &[Finite]) -> f64 {
+    let squares =
+        declared.iter().zip(made).map(|(declared, made)| (made.get() - declared.get()) * (made.get() - declared.get()));
+    relative(squares.sum::<f64>().sqrt() + norm(declared), norm(declared))
+}
+
+fn cosine(declared: &[Finite], made: &[Finite]) -> f64 {
+    let products: f64 = declared.iter().zip(made).map(|(declared, made)| declared.get() * made.get()).sum();
+    products / (norm(declared) * norm(made))
+}
+
+fn norm(vector: &[Finite]) -> f64 {
+    vector.iter().map(|value| value.get() * value.get()).sum::<f64>().sqrt()
+}
+
+fn table(receipt: &Receipt, off: &[(Drift, &WindowReport)]) -> Table {
+    let mut table = Table::new(&[
+        "#window",
+        "#microbatches",
+        "#targets",
+        "#declared loss",
+        "#token mean",
+        "#made",
+        "#off",
+        "#logged",
+        "#log off",
+        "#worst weight off",
+        "#gradient off",
+        "#cosine",
+    ]);
+    let is_token_mean = receipt.formula.as_deref() == Some("token-mean/1");
+    for (drift, window) in off.iter().take(SHOWN) {
+        let loss = |loss: Option<Finite>| Cell::or_empty(loss.map(|loss| Cell::exact(loss.get())));
+        let ratio = |ratio: Option<f64>| Cell::or_empty(ratio.map(Cell::ratio));
+        table.push(vec![
+            Cell::count(window.window.get()),
+            Cell::count(window.microbatches.get()),
+            Cell::count(window.valid_targets.get()),
+            loss(window.loss),
+            loss(window.full_batch.loss.filter(|_| !is_token_mean)),
+            loss(window.accumulated.loss),
+            ratio(drift.loss),
+            loss(logged(window).map(|loss| loss.recorded)),
+            ratio(drift.logged),
+            ratio(drift.weight),
+            ratio(drift.gradient),
+            ratio(drift.cosine),
+        ]);
+    }
+    if off.len() > SHOWN {
+        let rest = words::count((off.len() - SHOWN) as u64, "more window");
+        table.left_out = Some(format!("{rest}, less far off, not shown."));
+    }
+    table.without_empty_columns()
+}

@@ -1,0 +1,110 @@
+//! The drift report: what is wrong and what to change in three lines, then why, in the order in which a person asks.
+//!
+//! One file a question. A question whose answer the receipt does not hold says so.
+mod change;
+mod counterexample;
+mod declared;
+mod drift;
+mod evidence;
+mod first;
+mod happened;
+mod recipe;
+mod window;
+
+use super::Shown;
+use super::Style;
+use super::headline::Headline;
+use super::layout::Block;
+use super::layout::Line;
+use super::layout::Role;
+use super::layout::Section;
+use super::layout::markdown;
+use super::layout::text;
+use crate::receipt::document::Receipt;
+use crate::receipt::document::Verdict;
+
+/// A window that was asked for and cannot be shown.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoSuchWindow {
+    /// The receipt does not hold it.
+    #[error("the run has no window {asked}: it has {has}")]
+    Unknown {
+        /// The one that was asked for.
+        asked: u64,
+        /// Those that are there, in words.
+        has: String,
+    },
+    /// The receipt holds no microbatches.
+    #[error("the receipt holds no single microbatches (`--detail full` has them)")]
+    NoDetail,
+}
+
+/// The report for a terminal: of the run, or of one window microbatch by microbatch.
+pub fn text(shown: &Shown<'_>, window: Option<u64>, style: Style) -> Result<String, NoSuchWindow> {
+    let sections = sections(shown, window)?;
+    let mut out: String = top(shown).iter().map(|line| text::unbroken(line, style)).collect();
+    out.push('\n');
+    out.push_str(&text::sections(&sections, style));
+    Ok(out)
+}
+
+/// The same as GitHub's Markdown.
+pub fn markdown(shown: &Shown<'_>, window: Option<u64>) -> Result<String, NoSuchWindow> {
+    let sections = sections(shown, window)?;
+    let top: Vec<String> = top(shown).iter().map(|line| format!("{}\n", markdown::line(line))).collect();
+    Ok(top.join("\n") + &markdown::sections(&sections))
+}
+
+/// The first lines, never broken: the verdict, what is wrong, what to change.
+fn top(shown: &Shown<'_>) -> Vec<Line> {
+    let headline = Headline::of(shown.receipt);
+    let (role, word) = match shown.receipt.verdict {
+        Verdict::Verified => (Role::Good, "verified"),
+        Verdict::Violated => (Role::Error, "violated"),
+        Verdict::Rejected => (Role::Error, "rejected"),
+    };
+    let verdict = Line::new().with(role, word).text(": ").name(shown.subject);
+    let Some(change) = headline.change else { return vec![verdict, headline.sentence.into()] };
+    let wrong = Line::new().strong("What is wrong:").text(format!(" {}", headline.sentence));
+    vec![verdict, wrong, Line::new().strong("What to change:").text(format!(" {change}"))]
+}
+
+fn sections(shown: &Shown<'_>, window: Option<u64>) -> Result<Vec<Section>, NoSuchWindow> {
+    let receipt = shown.receipt;
+    if let Some(window) = window {
+        return window::section(receipt, window).map(|section| vec![section]);
+    }
+    let sections = [
+        declared::section(receipt),
+        happened::section(receipt),
+        recipe::section(receipt),
+        drift::section(receipt),
+        first::section(shown),
+        change::section(receipt),
+        counterexample::section(receipt),
+        evidence::section(receipt),
+        Some(limitations(receipt)),
+    ];
+    Ok(sections.into_iter().flatten().collect())
+}
+
+fn limitations(receipt: &Receipt) -> Section {
+    let items = receipt.limitations.iter().map(|text| (0, Line::from(&**text))).collect();
+    Section::new("What this does not say").with(Block::List(items))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::testing;
+
+    #[test]
+    fn dump() {
+        let receipt = testing::violated(&[&testing::MEAN_OF_MEANS, &testing::RIGHT]);
+        let shown = Shown::new(&receipt, "run.jsonl");
+        println!("{}", text(&shown, None, Style::plain(80)).unwrap());
+        println!("{}", text(&shown, Some(0), Style::plain(100)).unwrap());
+        println!("{}", markdown(&shown, None).unwrap());
+        println!("{}", text(&shown, None, Style::plain(40)).unwrap());
+    }
+}

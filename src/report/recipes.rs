@@ -1,0 +1,332 @@
+//! What a recipe's name means to a person: formula, description, the frameworks that ship it, what to change.
+//!
+//! Every name that MANIFEST.md §6 can produce has an entry: a base, a product with a name of its own, or a base with a
+//! factor as a suffix, which is put together from the two.
+
+/// A recipe for a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recipe {
+    /// As a diagnosis names it.
+    pub name: String,
+    /// The weight f of a microbatch's summed loss.
+    pub formula: String,
+    /// What was done, as a clause without a subject: "averaged each microbatch by itself, …".
+    pub did: String,
+    /// What that does to training, one sentence.
+    pub effect: String,
+    /// Where it is shipped; empty where no release is known.
+    pub seen_in: &'static str,
+    /// What to change, in the imperative.
+    pub change: String,
+}
+
+struct Entry {
+    name: &'static str,
+    formula: &'static str,
+    did: &'static str,
+    effect: &'static str,
+    seen_in: &'static str,
+    change: &'static str,
+}
+
+/// What the letters of the formulas mean.
+pub const LETTERS: &str = "f: what multiplies a microbatch's summed loss. n: the microbatch's valid targets, N the window's, \
+N_r one rank's. K: declared microbatches per rank and window, k: those really in it. W: ranks. c: W where gradients are \
+averaged over ranks, else 1. u: labels counted before the shift.";
+
+const BASES: [Entry; 13] = [
+    Entry {
+        name: "token-mean",
+        formula: "c/N",
+        did: "gave every valid target of the window the same weight",
+        effect: "This is the update that one big batch would have made.",
+        seen_in: "",
+        change: "Nothing, as far as weights go",
+    },
+    Entry {
+        name: "mean-of-means",
+        formula: "c/(W·k·n)",
+        did: "averaged each microbatch by itself, and then averaged the averages",
+        effect: "A target in a short microbatch counts for more than one in a long microbatch, so the update has \
+                 another direction than one big batch's.",
+        seen_in: "Transformers up to 4.45, Accelerate's and Lightning's plain loops, DeepSpeed, Megatron by default, nanotron",
+        change: "Sum each microbatch's loss (reduction=\"sum\") and divide by the valid targets of the whole window",
+    },
+    Entry {
+        name: "rank-token-mean",
+        formula: "c/(W·N_r)",
+        did: "divided by each rank's own target count",
+        effect: "A target on a rank with few targets counts for more than one on a rank with many.",
+        seen_in: "Transformers 4.46 across ranks (later with average_tokens_across_devices=False), axolotl, OLMo-core",
+        change: "All-reduce the target count over ranks before dividing, and multiply by W where gradients are averaged",
+    },
+    Entry {
+        name: "microbatch-global-mean",
+        formula: "c/(k·n_i), n_i = Σ_r n(r,i)",
+        did: "averaged over ranks in each microstep, and then averaged the microsteps",
+        effect: "A target in a microstep with few targets counts for more than one in a microstep with many.",
+        seen_in: "Levanter; loops that all-reduce the count in every microstep",
+        change: "Count the targets of all microbatches and ranks before the window's first backward, and divide by that",
+    },
+    Entry {
+        name: "unshifted-count",
+        formula: "c/Σu",
+        did: "divided by labels that were counted before the shift",
+        effect: "The first label of a row is never predicted, so the count is too large by one for each row whose first \
+                 label is not masked, and every update is too small.",
+        seen_in: "Transformers 4.46.2 to 5.9 (5.24 for models without a mapped loss type), TRL 0.24",
+        change: "Count labels[..., 1:], or mask each row's first label",
+    },
+    Entry {
+        name: "rank-unshifted-count",
+        formula: "c/(W·Σu of the rank)",
+        did: "divided by each rank's own labels, counted before the shift",
+        effect: "Ranks with few targets count for too much, and the first label of every row is counted though it is \
+                 never predicted.",
+        seen_in: "Transformers 4.46.3 to 4.53 across ranks",
+        change: "Count labels[..., 1:] over all microbatches and ranks, and divide by that",
+    },
+    Entry {
+        name: "unshifted-weighted-means",
+        formula: "c·u/(n·Σu)",
+        did: "multiplied each microbatch's mean by labels that were counted before the shift",
+        effect: "Numerator and denominator are counted differently, so the targets of rows whose first label is not \
+                 masked weigh more than they should.",
+        seen_in: "torchtune 0.6",
+        change: "Use one count, taken after the shift, both to weight the means and to divide",
+    },
+    Entry {
+        name: "slot-mean",
+        formula: "c/Σ slots",
+        did: "divided by all label positions, padding and masked ones included",
+        effect: "The more padding a window has, the smaller its update.",
+        seen_in: "loops that average the unreduced loss with .mean()",
+        change: "Divide by the labels that are not the ignore index, counted after the shift",
+    },
+    Entry {
+        name: "row-weighted",
+        formula: "c·rows/(Σ rows · n)",
+        did: "averaged the microbatch means weighted by their rows",
+        effect: "A target in a short row counts for more than one in a long row.",
+        seen_in: "Composer by default; verl",
+        change: "Weight by valid targets in place of rows (Composer: accumulate_train_batch_on_tokens=True)",
+    },
+    Entry {
+        name: "stale-denominator",
+        formula: "c/N of the window before",
+        did: "divided by the target count of the window before",
+        effect: "Every update is too large or too small by however much two windows differ.",
+        seen_in: "loops that count a window late; LLaMA-Factory and TRL in some versions",
+        change: "Count the targets of the very microbatches that are differentiated, before the window's first backward",
+    },
+    Entry {
+        name: "unnormalized",
+        formula: "c",
+        did: "did not divide at all",
+        effect: "The update grows with the number of targets; clipping and Adam hide that, the learning rate does not.",
+        seen_in: "loops with reduction=\"sum\" and no division",
+        change: "Divide by the valid targets of the whole window",
+    },
+    Entry {
+        name: "last-microbatch-only",
+        formula: "f for the last microbatch, 0 for the others",
+        did: "kept the gradient of the last microbatch only",
+        effect: "Gradients were overwritten and not added: all data but the last microbatch of each window is lost.",
+        seen_in: "gradients cleared or assigned in every microbatch; some fused gradient buffers",
+        change: "Add to the gradient buffers, and clear them once per update",
+    },
+    Entry {
+        name: "first-microbatch-only",
+        formula: "f for the first microbatch, 0 for the others",
+        did: "kept the gradient of the first microbatch only",
+        effect: "What later microbatches added was lost.",
+        seen_in: "Primus in one version",
+        change: "Add to the gradient buffers in every microbatch",
+    },
+];
+
+/// Products with a name of their own, with the base and the suffix that they stand for.
+const NAMED: [(Entry, &str); 7] = [
+    (
+        Entry {
+            name: "sum-of-means",
+            formula: "c/(W·n)",
+            did: "averaged each microbatch by itself, and then added the averages",
+            effect: "The gradient is about k times too large, which clipping and Adam hide, and a target in a short \
+                     microbatch counts for more than one in a long microbatch.",
+            seen_in: "Transformers 4.46 to 4.48 for models that take no loss arguments, Burn",
+            change: "Sum each microbatch's loss (reduction=\"sum\") and divide by the valid targets of the whole window",
+        },
+        "mean-of-means*k",
+    ),
+    (
+        Entry {
+            name: "mean-of-means-nominal",
+            formula: "c/(W·K·n)",
+            did: "averaged each microbatch by itself, and divided by the configured K even where a window is shorter",
+            effect: "A target in a short microbatch counts for more than one in a long microbatch, and the short window \
+                     at the end of the data makes too small an update.",
+            seen_in: "Accelerate (accumulate) and Lightning (accumulate_grad_batches) with the loss left as it is",
+            change: "Sum each microbatch's loss (reduction=\"sum\"), divide by the valid targets of the whole window, and \
+                     undo the library's own division by K",
+        },
+        "mean-of-means*k/K",
+    ),
+    (
+        Entry {
+            name: "divided-twice",
+            formula: "c/(N·k)",
+            did: "divided by the window's targets and by the number of its microbatches once more",
+            effect: "Every update is k times too small; clipping and Adam hide that, the learning rate does not.",
+            seen_in: "a token mean handed to a library that divides too: accelerate#3533, transformers#35808",
+            change: "Divide once: drop the division by the number of microbatches, or multiply the loss by it first",
+        },
+        "token-mean/k",
+    ),
+    (
+        Entry {
+            name: "divided-twice-nominal",
+            formula: "c/(N·K)",
+            did: "divided by the window's targets and by the configured K once more",
+            effect: "Every update is K times too small; clipping and Adam hide that, the learning rate does not.",
+            seen_in: "a token mean handed to a library that divides too: accelerate#3533, transformers#35808",
+            change: "Divide once: drop the division by K, or multiply the loss by K before the library divides",
+        },
+        "token-mean/K",
+    ),
+    (
+        Entry {
+            name: "multiplied-by-k",
+            formula: "c·k/N",
+            did: "multiplied the token mean by the number of microbatches",
+            effect: "Every update is k times too large; clipping and Adam hide that, the learning rate does not.",
+            seen_in: "Transformers 4.46.2 and 4.46.3 in some set-ups (the log was right)",
+            change: "Drop the multiplication that was meant to undo a division which is no longer there",
+        },
+        "token-mean*k",
+    ),
+    (
+        Entry {
+            name: "world-size-lost",
+            formula: "c/(N·W)",
+            did: "divided by all ranks' targets and then averaged over ranks",
+            effect: "Every update is W times too small: the average over ranks divides once more.",
+            seen_in: "torchtune#2172, transformers#37474",
+            change: "Multiply the loss by W where gradients are averaged over ranks (DDP, FSDP), or sum them",
+        },
+        "token-mean/W",
+    ),
+    (
+        Entry {
+            name: "world-size-twice",
+            formula: "c·W/N",
+            did: "multiplied by the number of ranks once too often",
+            effect: "Every update is W times too large.",
+            seen_in: "",
+            change: "Multiply the loss by W only where gradients are averaged over ranks, and only once",
+        },
+        "token-mean*W",
+    ),
+];
+
+/// Suffixes: how the formula goes on, what was done, what to change.
+const FACTORS: [(&str, &str, &str, &str); 8] = [
+    ("", "", "", ""),
+    ("*K", " · K", "multiplied by the configured K", "drop the multiplication by K"),
+    ("/K", " / K", "divided by the configured K once more", "drop the division by K"),
+    ("*k", " · k", "multiplied by the number of microbatches", "drop the multiplication by the number of microbatches"),
+    (
+        "/k",
+        " / k",
+        "divided by the number of microbatches once more",
+        "drop the division by the number of microbatches",
+    ),
+    ("*k/K", " · k/K", "made short windows smaller by k/K", "divide short windows by what is really in them"),
+    ("*W", " · W", "multiplied by the number of ranks once too often", "drop one multiplication by W"),
+    ("/W", " / W", "divided by the number of ranks once too often", "drop one division by W"),
+];
+
+/// The recipe of a name; `None` for a name that this version does not know (a later version's receipt).
+pub fn find(name: &str) -> Option<Recipe> {
+    if let Some((entry, _)) = NAMED.iter().find(|(entry, _)| entry.name == name) {
+        return Some(entry.alone());
+    }
+    let start = name.find(['*', '/']).unwrap_or(name.len());
+    let (base, suffix) = name.split_at(start);
+    let base = BASES.iter().find(|entry| entry.name == base)?;
+    let (suffix, formula, did, change) = FACTORS.iter().find(|(each, ..)| *each == suffix)?;
+    if suffix.is_empty() {
+        return Some(base.alone());
+    }
+    if let Some((entry, _)) = NAMED.iter().find(|(_, stands_for)| *stands_for == name) {
+        return Some(Recipe { name: name.to_owned(), ..entry.alone() });
+    }
+    Some(Recipe {
+        name: name.to_owned(),
+        formula: match base.formula.contains([' ', ',']) {
+            true => format!("({}){formula}", base.formula),
+            false => format!("{}{formula}", base.formula),
+        },
+        did: format!("{}, and {did}", base.did),
+        change: match base.name {
+            "token-mean" => format!("{}{}", change[..1].to_uppercase(), &change[1..]),
+            _ => format!("{}, and {change}", base.change),
+        },
+        ..base.alone()
+    })
+}
+
+impl Entry {
+    fn alone(&self) -> Recipe {
+        Recipe {
+            name: self.name.to_owned(),
+            formula: self.formula.to_owned(),
+            did: self.did.to_owned(),
+            effect: self.effect.to_owned(),
+            seen_in: self.seen_in,
+            change: self.change.to_owned(),
+        }
+    }
+}
+
+/// The recipe that a contract's formula (`token-mean/1`) declares.
+pub fn declared(formula: &str) -> Option<Recipe> {
+    find(formula.strip_suffix("/1")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_has_an_entry() {
+        for base in &BASES {
+            for (suffix, ..) in FACTORS {
+                let name = format!("{}{suffix}", base.name);
+                let recipe = find(&name).unwrap_or_else(|| panic!("{name} has no entry"));
+                assert_eq!(recipe.name, name);
+                assert!(!recipe.formula.is_empty() && !recipe.did.is_empty() && !recipe.change.is_empty(), "{name}");
+                assert!(!recipe.change.ends_with('.') && !recipe.did.ends_with('.'), "{name}: its clauses run on");
+                assert!(recipe.effect.ends_with('.'), "{name}");
+            }
+        }
+        for (entry, stands_for) in &NAMED {
+            assert_eq!(find(entry.name).expect("named").formula, find(stands_for).expect("a product").formula);
+        }
+        assert_eq!(find("a-later-one"), None);
+        assert_eq!(find("token-mean*Q"), None);
+    }
+
+    #[test]
+    fn products_are_put_together() {
+        let recipe = find("unshifted-count/K").expect("a product");
+        assert_eq!(recipe.formula, "c/Σu / K");
+        assert_eq!(
+            recipe.did,
+            "divided by labels that were counted before the shift, and divided by the configured K once more"
+        );
+        assert_eq!(recipe.change, "Count labels[..., 1:], or mask each row's first label, and drop the division by K");
+        assert_eq!(find("token-mean*K").expect("a product").change, "Drop the multiplication by K");
+        assert_eq!(declared("mean-of-means/1").expect("a base").name, "mean-of-means");
+    }
+}

@@ -1,0 +1,111 @@
+//! Counts, lists and places in words.
+use crate::canonical::Count;
+use crate::finding::Place;
+use crate::receipt::document::FindingReport;
+
+/// How many runs of windows are named before the rest is "and more".
+const NAMED: usize = 6;
+
+/// How many windows a receipt names of one finding at most: from there on there may be more.
+const RECORDED: usize = 16;
+
+/// `1 window`, `2 windows`.
+pub fn count(number: u64, noun: &str) -> String {
+    match (number, noun.strip_suffix("ch").or(noun.strip_suffix('x'))) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(_)) => format!("{number} {noun}es"),
+        _ => format!("{number} {noun}s"),
+    }
+}
+
+/// `a, b and c`.
+pub fn list(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.clone(),
+        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+/// `window 3`, `windows 0–2 and 7`, `windows 0–15 and more`; empty for none.
+pub fn windows(windows: &[Count], may_be_more: bool) -> String {
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for window in windows.iter().map(|window| window.get()) {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == window => *last = window,
+            _ => runs.push((window, window)),
+        }
+    }
+    let mut named: Vec<String> = runs
+        .iter()
+        .take(NAMED)
+        .map(|&(first, last)| match last - first {
+            0 => first.to_string(),
+            1 => format!("{first}, {last}"),
+            _ => format!("{first}–{last}"),
+        })
+        .collect();
+    if may_be_more || runs.len() > NAMED {
+        named.push("more".to_owned());
+    }
+    match (windows, named.len()) {
+        ([], _) => String::new(),
+        ([one], 1) => format!("window {one}"),
+        _ => format!("windows {}", list(&named)),
+    }
+}
+
+/// The windows of a finding, in words; empty where it has none.
+pub fn windows_of(finding: &FindingReport) -> String {
+    windows(&finding.windows, finding.windows.len() >= RECORDED)
+}
+
+/// A place in words: `rank 0, event 12, window 3, at /backward/backward_loss`; empty for the run as a whole.
+pub fn place(place: &Place) -> String {
+    let parts = [
+        place.rank.map(|rank| format!("rank {rank}")),
+        place.event.map(|event| format!("event {event}")),
+        place.window.map(|window| format!("window {window}")),
+        place.field.as_ref().map(|field| format!("at {field}")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// The first sentence of a text: up to a full stop that a space or the end follows, abbreviations like `e.g.` not
+/// looked for.
+pub fn first_sentence(text: &str) -> &str {
+    match text.find(". ") {
+        Some(stop) => &text[..=stop],
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(windows: &[u64]) -> Vec<Count> {
+        windows.iter().map(|&window| Count::new(window).expect("a count")).collect()
+    }
+
+    #[test]
+    fn windows_in_runs() {
+        assert_eq!(windows(&counts(&[]), false), "");
+        assert_eq!(windows(&counts(&[3]), false), "window 3");
+        assert_eq!(windows(&counts(&[0, 1]), false), "windows 0, 1");
+        assert_eq!(windows(&counts(&[0, 1, 2, 7]), false), "windows 0–2 and 7");
+        assert_eq!(windows(&counts(&[0, 1, 2, 3]), true), "windows 0–3 and more");
+        assert_eq!(windows(&counts(&[0, 2, 4, 6, 8, 10, 12]), false), "windows 0, 2, 4, 6, 8, 10 and more");
+    }
+
+    #[test]
+    fn places_and_counts() {
+        assert_eq!(place(&Place::event(0, 4).in_window(1).at("/clip")), "rank 0, event 4, window 1, at /clip");
+        assert_eq!(place(&Place::run()), "");
+        assert_eq!(count(1, "microbatch"), "1 microbatch");
+        assert_eq!(count(0, "microbatch"), "0 microbatches");
+        assert_eq!(count(2, "window"), "2 windows");
+        assert_eq!(first_sentence("One. Two."), "One.");
+        assert_eq!(first_sentence("Only 1.5"), "Only 1.5");
+    }
+}
