@@ -1,9 +1,10 @@
 //! All control flow: what a command does, from names to a sealed receipt.
 use crate::align::EventStream;
 use crate::canonical::{self, CanonicalError, Count, Digest, Hasher};
-use crate::finding::{self, Code, Findings, Folded};
+use crate::finding::{self, Code, Findings, Folded, Place};
 use crate::judge::{Declared, judge};
 use crate::manifest::contract::Contract;
+use crate::manifest::locate::{Wanted, locate};
 use crate::manifest::read::{RankDigest, RankStream, ReadError};
 use crate::manifest::replay::ReplayOptions;
 use crate::manifest::resume::Resume;
@@ -12,7 +13,9 @@ use crate::manifest::window::Indexed;
 use crate::manifest::{self, Layout, Opened};
 use crate::receipt::document::{Detail, Input, Options, RankInput};
 use crate::receipt::{Builder, Sealed};
+use crate::report::Excerpt;
 use crate::rules::tail::resume_differs;
+use annotate_snippets::Renderer;
 use serde::Serialize;
 use std::io;
 
@@ -149,4 +152,37 @@ fn raw_digest(sources: &dyn Sources, name: &SourceName) -> Result<Digest, ReadEr
     let mut source = sources.open(name).map_err(failed)?;
     io::copy(&mut source, &mut hasher).map_err(|error| failed(SourceError::Io(error)))?;
     Ok(hasher.finish())
+}
+
+/// Instances of one finding that are shown with their source; of a malformed manifest all that were kept.
+const EXCERPTS: usize = 3;
+
+/// The pieces of source that the findings are about, by finding.
+///
+/// # Errors
+///
+/// If a source can't be read any more.
+pub fn excerpts(
+    sources: &dyn Sources,
+    verified: &Verified,
+    renderer: &Renderer,
+) -> Result<Vec<Vec<Excerpt>>, ReadError> {
+    let shown = |folded: &Folded| if folded.code.rejects() { folded.instances.len() } else { EXCERPTS };
+    let instances: Vec<(usize, &Folded, &(Place, String))> = verified
+        .findings
+        .iter()
+        .enumerate()
+        .flat_map(|(at, (folded, _))| folded.instances.iter().take(shown(folded)).map(move |one| (at, folded, one)))
+        .collect();
+    let wanted: Vec<Wanted<'_>> =
+        instances.iter().map(|(_, folded, (place, message))| Wanted { code: folded.code, place, message }).collect();
+    let mut excerpts = vec![vec![]; verified.findings.len()];
+    let located = locate(sources, &verified.layout, &wanted)?;
+    for ((at, folded, (_, message)), location) in instances.into_iter().zip(located) {
+        if let Some(location) = location {
+            let snippet = manifest::snippet(folded.severity, folded.code, message, Some(&location), renderer);
+            excerpts[at].push(Excerpt { message: message.clone(), snippet });
+        }
+    }
+    Ok(excerpts)
 }

@@ -300,7 +300,7 @@ fn inspect(identifiers: &mut Identifiers, rank: u64, indexed: &Indexed, findings
         && !identifiers.insert(&backward.microbatch)
     {
         let place = Place::event(rank, indexed.index).in_window(backward.window.get()).at("/backward/microbatch");
-        let message = format!("microbatch {} stands twice in the run", backward.microbatch.as_str());
+        let message = format!("microbatch `{}` stands twice in the run", backward.microbatch.as_str());
         findings.report(Finding::new(Code::GA108, place, message));
     }
 }

@@ -136,7 +136,7 @@ fn vectors(window: &Window, findings: &mut Findings) {
             false => (&other.microbatch, &first.microbatch),
         };
         let message = format!(
-            "in window {} microbatch {} has a gradient_sum and {} has none",
+            "in window {} microbatch `{}` has a gradient_sum and `{}` has none",
             window.window,
             with.as_str(),
             without.as_str()

@@ -33,10 +33,6 @@ impl Pointer {
         let start = self.steps.pop().expect("bug: a pointer left more than it entered");
         self.text.truncate(start);
     }
-
-    pub(crate) fn as_str(&self) -> &str {
-        &self.text
-    }
 }
 
 impl fmt::Display for Pointer {

@@ -12,6 +12,7 @@ use annotate_snippets::Level;
 use annotate_snippets::Origin;
 use annotate_snippets::Renderer;
 use annotate_snippets::Snippet;
+use anstream::adapter::strip_str;
 
 /// Renders a finding; where it has no location, its message alone.
 pub fn snippet(
@@ -38,5 +39,12 @@ pub fn snippet(
     if !location.pointer.is_empty() {
         group = group.element(Level::NOTE.message(format!("at {}", visible(&location.pointer))));
     }
-    renderer.render(&[group])
+    without_second_origin(&renderer.render(&[group]))
+}
+
+/// The column of a line that was cut can't be told from what is left of it, so the origin is an element of its own;
+/// the renderer then announces the source as if it were of a second file, which has no name.
+fn without_second_origin(rendered: &str) -> String {
+    let is_other = |line: &&str| strip_str(line).to_string().trim() != ":::";
+    rendered.lines().filter(is_other).collect::<Vec<_>>().join("\n")
 }

@@ -59,7 +59,7 @@ fn sources(finding: &FindingReport, excerpts: &[Excerpt], style: Style) -> Strin
         match source {
             "" => out.push_str(&note("-->", words::place(&finding.place).into(), style)),
             source => {
-                out.push_str(source);
+                out.push_str(&source.replace("##[", "##\\u{5b}"));
                 out.push('\n');
             }
         }
@@ -140,15 +140,14 @@ mod tests {
     use crate::report::testing::finding as made;
 
     fn excerpt(line: usize, title: &str) -> Excerpt {
-        let snippet = format!("{title}  --> run.jsonl:{line}:1\n   |\n {line} | {{}}\n   | ^^ here\n");
+        let snippet = format!("{title}  --> run.jsonl:{line}:1\n   |\n {line} | {{##[x}}\n   | ^^ here\n");
         Excerpt { message: format!("fault on line {line}"), snippet }
     }
 
     #[test]
     fn an_instance_is_shown_once() {
         let mut one = made(Code::GA103, Place::event(0, 1).at("/clip"), "fault on line 2");
-        let shown =
-            "error[GA103] unexpected-shape: fault on line 2\n  --> run.jsonl:2:1\n   |\n 2 | {}\n   | ^^ here\n";
+        let shown = "error[GA103] unexpected-shape: fault on line 2\n  --> run.jsonl:2:1\n   |\n 2 | {##\\u{5b}x}\n   | ^^ here\n";
         assert_eq!(finding(&one, &[excerpt(2, "error[GA103]: a title\n")], Style::plain(80)), shown);
         one.caused_by = Some(Code::GA303);
         assert_eq!(

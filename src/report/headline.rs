@@ -44,10 +44,12 @@ pub fn followed(receipt: &Receipt) -> Option<(Recipe, &'static str)> {
         let name = names.first().filter(|name| Some(*name) != declared.as_ref())?;
         recipes::find(name)
     };
-    let everywhere = || first(&diagnosis.recipes).map(|recipe| (recipe, ""));
+    if !diagnosis.recipes.is_empty() {
+        return first(&diagnosis.recipes).map(|recipe| (recipe, ""));
+    }
     let full = || first(&diagnosis.full_windows).map(|recipe| (recipe, " in its full windows"));
     let short = || first(&diagnosis.short_windows).map(|recipe| (recipe, " in its short windows"));
-    everywhere().or_else(full).or_else(short)
+    full().or_else(short)
 }
 
 /// The extent of a kind of evidence.

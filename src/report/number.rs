@@ -20,6 +20,16 @@ pub fn ratio(value: f64) -> String {
     significant(value, DIGITS)
 }
 
+/// A number that should be 1: where six digits would not tell it from 1, by how much it differs.
+pub fn near_one(value: f64) -> String {
+    let difference = value - 1.0;
+    if difference == 0.0 || difference.abs() > 1e-4 {
+        return ratio(value);
+    }
+    let sign = if difference < 0.0 { '-' } else { '+' };
+    format!("1 {sign} {}", significant(difference.abs(), 2))
+}
+
 /// A relative difference in per cent.
 pub fn percent(value: f64) -> String {
     format!("{} %", significant(value * 100.0, 3))
@@ -89,6 +99,8 @@ mod tests {
             assert_eq!(ratio(value), text);
         }
         assert_eq!(percent(1.0 / 6.0), "16.7 %");
+        assert_eq!(near_one(1.0 - 0.5_f64.powi(20)), "1 - 9.5e-7");
+        assert_eq!(near_one(1.25), "1.25");
     }
 
     #[test]

@@ -29,10 +29,29 @@ struct Entry {
     change: &'static str,
 }
 
-/// What the letters of the formulas mean.
-pub const LETTERS: &str = "f: what multiplies a microbatch's summed loss. n: the microbatch's valid targets, N the window's, \
-N_r one rank's. K: declared microbatches per rank and window, k: those really in it. W: ranks. c: W where gradients are \
-averaged over ranks, else 1. u: labels counted before the shift.";
+/// What the letters of the formulas mean. Where one begins with another, it comes first.
+const LETTERS: [(&str, &str); 11] = [
+    ("N_r", "the rank's valid targets"),
+    ("n_i", "the targets of one microstep over all ranks"),
+    ("N", "the window's valid targets"),
+    ("n", "the microbatch's valid targets"),
+    ("K", "declared microbatches per rank and window"),
+    ("k", "microbatches per rank really in the window"),
+    ("W", "ranks"),
+    ("c", "W where gradients are averaged over ranks, else 1"),
+    ("u", "labels counted before the shift"),
+    ("rows", "sequences of a microbatch"),
+    ("slots", "label positions, padding included"),
+];
+
+/// What the letters of some formulas mean, in a sentence.
+pub fn letters(formulas: &str) -> String {
+    let words: Vec<&str> = formulas.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+    let is_used = |(letter, _): &&(&str, &str)| words.iter().any(|word| word == letter);
+    let used: Vec<String> =
+        LETTERS.iter().filter(is_used).map(|(letter, meaning)| format!("{letter}: {meaning}")).collect();
+    format!("f: what multiplies a microbatch's summed loss; {}.", used.join("; "))
+}
 
 const BASES: [Entry; 13] = [
     Entry {
@@ -315,6 +334,15 @@ mod tests {
         }
         assert_eq!(find("a-later-one"), None);
         assert_eq!(find("token-mean*Q"), None);
+    }
+
+    #[test]
+    fn only_the_letters_used_are_explained() {
+        assert_eq!(
+            letters("c/(W·N_r)"),
+            "f: what multiplies a microbatch's summed loss; N_r: the rank's valid targets; W: ranks; c: W where \
+             gradients are averaged over ranks, else 1."
+        );
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub fn without_commands(text: &str) -> String {
 fn is_hidden(c: char) -> bool {
     (c.is_control() && c != '\n')
         || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
-        || matches!(c, '\u{feff}' | '\u{61c}' | '\u{180e}' | '\u{e0000}'..='\u{e007f}')
+        || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{61c}' | '\u{180e}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// The same, in Markdown: nothing in it is markup, names a person or an issue, or becomes a link or a formula.

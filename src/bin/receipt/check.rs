@@ -3,8 +3,8 @@ use crate::cli::CheckArgs;
 use crate::failure::Failure;
 use crate::output;
 use crate::previous;
+use crate::refuse::refuse;
 use crate::sources::Disk;
-use receipt::finding::{Code, Finding};
 use receipt::pipeline::{self, VerifyOptions};
 use receipt::receipt::Sealed;
 use receipt::receipt::check;
@@ -46,13 +46,6 @@ fn derive(args: &CheckArgs, given: &Sealed) -> Result<Sealed, Failure> {
     let inputs: Vec<_> = args.manifests.iter().map(|path| Disk::name(path)).collect();
     let options = VerifyOptions { detail: options.detail, partial: options.partial, previous };
     Ok(pipeline::verify(&Disk::default(), &inputs, &options)?.sealed)
-}
-
-fn refuse(finding: &Finding) -> Result<ExitCode, Failure> {
-    let Finding { code, message, .. } = finding;
-    say(&format!("error[{code}] {}: {message}\n", code.name()))?;
-    let malformed = code.rejects() || *code == Code::GA803;
-    Ok(ExitCode::from(if malformed { 3 } else { 1 }))
 }
 
 fn say(text: &str) -> Result<(), Failure> {

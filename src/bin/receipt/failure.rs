@@ -1,6 +1,8 @@
 //! Our failing to do the job: said on standard error, exit code 2.
-use receipt::canonical::Digest;
+use receipt::canonical::{CanonicalError, Digest};
+use receipt::manifest::read::ReadError;
 use receipt::pipeline::PipelineError;
+use receipt::report::explain::NoSuchWindow;
 use receipt::report::visible::visible;
 use std::error::Error;
 use std::io::{self, Write};
@@ -15,6 +17,12 @@ const UNUSABLE: u8 = 2;
 pub(crate) enum Failure {
     #[error(transparent)]
     Pipeline(#[from] PipelineError),
+    #[error(transparent)]
+    Source(#[from] ReadError),
+    #[error(transparent)]
+    NoSuchWindow(#[from] NoSuchWindow),
+    #[error(transparent)]
+    Canonical(#[from] CanonicalError),
     #[error("cannot read {name}")]
     Read { name: String, source: io::Error },
     #[error("{name} is not a receipt that can be resumed from: {message}")]

@@ -1,10 +1,15 @@
 //! The command: arguments in, bytes out, an exit code.
 mod check;
 mod cli;
+mod explain;
 mod failure;
 mod output;
 mod previous;
+mod reference;
+mod refuse;
+mod run;
 mod sources;
+mod terminal;
 mod verify;
 
 use clap::Parser;
@@ -12,11 +17,13 @@ use cli::{Cli, Command};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let done = match &cli.command {
-        Command::Verify(args) => verify::run(args, cli.color),
+    let Cli { color, command } = Cli::parse();
+    let done = match &command {
+        Command::Verify(args) => verify::run(args, color),
+        Command::Explain(args) => explain::run(args, color),
         Command::Check(args) => check::run(args),
-        _ => todo!(),
+        Command::Rules => reference::rules(color),
+        Command::Schema(args) => reference::schema(args),
     };
     done.unwrap_or_else(|failure| failure.report())
 }

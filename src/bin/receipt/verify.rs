@@ -2,47 +2,42 @@
 use crate::cli::{Color, DetailArg, VerifyArgs, VerifyFormat};
 use crate::failure::Failure;
 use crate::output;
-use crate::sources::Disk;
-use receipt::pipeline::{self, VerifyOptions};
+use crate::run::Run;
+use crate::terminal;
+use receipt::receipt::archive;
 use receipt::receipt::document::{Detail, Verdict};
+use receipt::report::verdict;
+use std::fs;
+use std::path::Path;
 use std::process::ExitCode;
 
-pub(crate) fn run(args: &VerifyArgs, _color: Color) -> Result<ExitCode, Failure> {
-    let disk = Disk::default();
-    let inputs: Vec<_> = args.manifests.iter().map(|path| Disk::name(path)).collect();
-    let options = VerifyOptions { detail: detail(args.detail), partial: args.read.partial, previous: None };
-    let verified = pipeline::verify(&disk, &inputs, &options)?;
+pub(crate) fn run(args: &VerifyArgs, color: Color) -> Result<ExitCode, Failure> {
+    let run = Run::verify(&args.manifests, &args.read, detail(args.detail))?;
+    let sealed = &run.verified.sealed;
     if let Some(path) = &args.receipt {
-        output::write_atomically(path, verified.sealed.bytes()).map_err(Failure::writing(path))?;
+        output::write_atomically(path, sealed.bytes()).map_err(Failure::writing(path))?;
     }
-    match args.format {
-        VerifyFormat::Json => {
-            output::print(&[verified.sealed.bytes(), b"\n"].concat()).map_err(Failure::Print)?;
-        }
+    if let Some(folder) = args.archive_rejected.as_deref().filter(|_| sealed.receipt().verdict == Verdict::Rejected) {
+        archive_rejected(&run, folder)?;
+    }
+    let text = match args.format {
+        VerifyFormat::Json => [sealed.bytes(), b"\n"].concat(),
         VerifyFormat::Text => {
-            let mut text = String::new();
-            for (folded, cause) in &verified.findings {
-                text.push_str(&format!(
-                    "{:?}[{}] {}: {} {:?} x{} {:?} {:?}\n",
-                    folded.severity,
-                    folded.code,
-                    folded.code.name(),
-                    folded.message,
-                    folded.place,
-                    folded.count,
-                    folded.windows,
-                    cause
-                ));
-            }
-            text.push_str(&format!(
-                "{:?} {:?}\n",
-                verified.sealed.receipt().verdict,
-                verified.sealed.receipt().diagnosis
-            ));
-            output::print(text.as_bytes()).map_err(Failure::Print)?;
+            let style = terminal::style(color);
+            let excerpts = run.excerpts(style)?;
+            verdict::text(&run.shown(&excerpts), style).into_bytes()
         }
-    }
-    Ok(exit_code(verified.sealed.receipt().verdict, args.exit_zero))
+    };
+    output::print(&text).map_err(Failure::Print)?;
+    Ok(if args.exit_zero { ExitCode::SUCCESS } else { run.exit_code() })
+}
+
+fn archive_rejected(run: &Run, folder: &Path) -> Result<(), Failure> {
+    let anonymous = archive::anonymous(&run.verified.sealed).map_err(Failure::from)?;
+    let hash = anonymous.receipt().receipt_sha256.expect("bug: a sealed receipt without a hash");
+    let path = folder.join(format!("{hash}.json"));
+    fs::create_dir_all(folder).map_err(Failure::writing(folder))?;
+    output::write_atomically(&path, anonymous.bytes()).map_err(Failure::writing(&path))
 }
 
 fn detail(arg: DetailArg) -> Detail {
@@ -50,15 +45,5 @@ fn detail(arg: DetailArg) -> Detail {
         DetailArg::Summary => Detail::Summary,
         DetailArg::Windows => Detail::Windows,
         DetailArg::Full => Detail::Full,
-    }
-}
-
-/// What CI sees.
-pub(crate) fn exit_code(verdict: Verdict, exit_zero: bool) -> ExitCode {
-    match verdict {
-        _ if exit_zero => ExitCode::SUCCESS,
-        Verdict::Verified => ExitCode::SUCCESS,
-        Verdict::Violated => ExitCode::from(1),
-        Verdict::Rejected => ExitCode::from(3),
     }
 }

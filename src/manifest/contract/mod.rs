@@ -32,6 +32,7 @@ use crate::canonical::Count;
 use crate::canonical::Finite;
 use crate::manifest::identifier::Opaque;
 use crate::manifest::integer::Integer;
+use crate::manifest::limits::IDENTIFIER;
 use crate::manifest::strict::map;
 use crate::manifest::strict::present;
 use crate::manifest::strict::present_word;
@@ -105,6 +106,7 @@ pub struct Contract {
     pub random_state: Option<RandomState>,
     /// Names and versions of the software that trained.
     #[serde(default, deserialize_with = "map")]
+    #[schemars(extend("propertyNames" = {"type": "string", "maxLength": IDENTIFIER, "x-kind": "opaque"}))]
     pub software: BTreeMap<Opaque, Opaque>,
 }
 

@@ -58,11 +58,11 @@ pub(crate) fn event(text: &[u8], error: &serde_json::Error) -> Vec<Fault> {
             0..0,
         )];
     }
-    against(&json::parse(text), "Event", text, error)
+    refused(text, &json::parse(text), "Event", error)
 }
 
-/// Why a tree is none of what the definition of that name in the schemas describes.
-pub(crate) fn against(tree: &Tree<'_>, name: &str, text: &[u8], error: &serde_json::Error) -> Vec<Fault> {
+/// Why a tree is none of what the definition of that name in the schemas describes, as far as that can be told.
+pub(crate) fn against(tree: &Tree<'_>, name: &str) -> Vec<Fault> {
     let mut faults: Vec<Fault> = tree
         .mistakes
         .iter()
@@ -74,15 +74,21 @@ pub(crate) fn against(tree: &Tree<'_>, name: &str, text: &[u8], error: &serde_js
         // Of another version's shape this one knows nothing.
         faults.retain(|fault| matches!(fault.code, Code::GA101 | Code::GA102));
     }
-    if faults.is_empty() {
-        faults.push(told_by_reader(text, error));
-    }
     faults.sort_by_key(|fault| fault.span.start);
     faults
 }
 
+/// The same, of a text that has been refused for some reason.
+pub(crate) fn refused(text: &[u8], tree: &Tree<'_>, name: &str, error: &serde_json::Error) -> Vec<Fault> {
+    let mut faults = against(tree, name);
+    if faults.is_empty() {
+        faults.push(told_by_reader(text, error));
+    }
+    faults
+}
+
 /// What the type's reader itself said, at the place that it named.
-fn told_by_reader(text: &[u8], error: &serde_json::Error) -> Fault {
+pub(crate) fn told_by_reader(text: &[u8], error: &serde_json::Error) -> Fault {
     let code = if error.is_data() { Code::GA103 } else { Code::GA101 };
     let line_start: usize =
         text.split_inclusive(|&byte| byte == b'\n').take(error.line().saturating_sub(1)).map(<[u8]>::len).sum();

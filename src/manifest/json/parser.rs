@@ -8,6 +8,7 @@ use crate::manifest::json::tree::Mistake;
 use crate::manifest::json::tree::Token;
 use crate::manifest::json::tree::Tree;
 use crate::manifest::limits::NESTING;
+use crate::manifest::limits::RANKS;
 use crate::manifest::limits::VECTOR;
 use crate::manifest::pointer::Pointer;
 use std::ops::Range;
@@ -50,6 +51,15 @@ impl Inside {
             (Inside::Document, "ranks") => Inside::Ranks,
             (Inside::Entry, "events") => Inside::Events,
             _ => Inside::Plain,
+        }
+    }
+
+    /// The longest list that anything takes here.
+    fn longest(self) -> usize {
+        match self {
+            Inside::Ranks => RANKS as usize,
+            Inside::Events => usize::MAX,
+            _ => VECTOR,
         }
     }
 
@@ -212,7 +222,7 @@ impl Parser<'_> {
         let container = self.tokens.len() - 1;
         let mut count = 0;
         while self.goes_on(b']', count > 0)? {
-            if inside == Inside::Plain && count > VECTOR {
+            if count > inside.longest() {
                 return self.overlong(container);
             }
             self.pointer.push_index(count);

@@ -23,6 +23,8 @@ pub(crate) struct DocumentRead {
     pub(crate) resume: Option<Resume>,
     pub(crate) entries: Vec<Entry>,
     pub(crate) faults: Vec<Fault>,
+    /// The list of ranks breaks off, so that those missing say nothing.
+    pub(crate) is_torn: bool,
 }
 
 /// One rank, as far as it could be read.
@@ -57,7 +59,7 @@ pub(crate) fn read(text: &[u8]) -> DocumentRead {
         Ok(manifest) => {
             let RankManifest { contract, ranks, replay, resume, .. } = manifest;
             let entries = ranks.iter().map(|entry| typed(entry, text)).collect();
-            DocumentRead { contract: Some(contract), replay, resume, entries, faults: Vec::new() }
+            DocumentRead { contract: Some(contract), replay, resume, entries, ..DocumentRead::default() }
         }
         Err(error) => saved(text, &error),
     }
@@ -85,16 +87,27 @@ fn span(part: &str, text: &[u8]) -> Range<usize> {
 
 fn saved(text: &[u8], error: &serde_json::Error) -> DocumentRead {
     let tree = json::parse_document(text);
-    let faults = explain::against(&tree, "RankManifest", text, error);
     let root = tree.root();
     let member = |name| root.and_then(|root| root.member(name));
+    let entries: Vec<Entry> = member("ranks").into_iter().flat_map(Node::elements).map(entry).collect();
+    let mut faults = explain::against(&tree, "RankManifest");
+    if faults.is_empty() && !entries.iter().any(|entry| has_bad_event(entry, text)) {
+        faults.push(explain::told_by_reader(text, error));
+    }
     DocumentRead {
         contract: member("contract").and_then(parse),
         replay: member("replay").and_then(parse).unwrap_or_default(),
         resume: member("resume").and_then(parse),
-        entries: member("ranks").into_iter().flat_map(Node::elements).map(entry).collect(),
+        is_torn: root.is_none_or(Node::is_torn) || member("ranks").is_some_and(Node::is_torn),
+        entries,
         faults,
     }
+}
+
+/// Whether an event is no JSON. Its own reader will say so.
+fn has_bad_event(entry: &Entry, text: &[u8]) -> bool {
+    let Events::Inline(spans) = &entry.events else { return false };
+    spans.iter().any(|span| serde_json::from_slice::<&RawValue>(&text[span.clone()]).is_err())
 }
 
 fn parse<T: DeserializeOwned>(node: Node<'_>) -> Option<T> {

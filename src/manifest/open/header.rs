@@ -74,6 +74,6 @@ fn unmarked(line: &[u8]) -> HeaderRead {
         rank: member("rank").map(Node::text).and_then(|text| serde_json::from_slice(text).ok()),
         contract: member("contract").map(Node::text).and_then(|text| serde_json::from_slice(text).ok()),
         lacks_contract: false,
-        faults: explain::against(&tree, "Header", line, &error),
+        faults: explain::refused(line, &tree, "Header", &error),
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn open(inputs: Vec<(SourceName, Lines)>, partial: bool) -> Result<Op
         .iter()
         .map(|file| ranks::Claim { rank: file.header.rank, place: place(file, is_alone).at("/rank") })
         .collect();
-    ranks::check(&claims, world_size, &mut findings);
+    ranks::check(&claims, world_size, true, &mut findings);
 
     let terms = Terms { dimension: Dimension::from(contract.as_ref()), partial };
     let layout = Layout::of_files(files.iter().map(|file| (file.rank, Origin::Lines(file.name.clone()))));

@@ -46,13 +46,13 @@ use std::sync::Arc;
 pub(super) fn open(sources: &dyn Sources, name: &SourceName, lines: Lines, partial: bool) -> Result<Opened, ReadError> {
     let mut findings = Findings::default();
     let Some(text) = text(name, lines, &mut findings)? else { return Ok(nothing(name, findings)) };
-    let DocumentRead { contract, replay, resume, entries, faults } = document::read(&text);
+    let DocumentRead { contract, replay, resume, entries, faults, is_torn } = document::read(&text);
     let contract = contract.map(Contract::with_defaults);
     let dimension = Dimension::from(contract.as_ref());
     findings.extend(faults.into_iter().map(placed(&entries)));
     judge(contract.as_ref(), &replay, resume.as_ref(), dimension, &mut findings);
     let world_size = contract.as_ref().map(|contract| contract.world_size.get());
-    claims(&entries, world_size, &mut findings);
+    claims(&entries, world_size, is_torn, &mut findings);
 
     let given = ranks::assign(&entries.iter().map(|entry| entry.rank).collect::<Vec<_>>());
     let origins = entries.iter().enumerate().map(|(index, _)| Origin::Entry(index));
@@ -148,13 +148,13 @@ fn judge(
     findings.extend(faults.into_iter().map(|fault| fault.at(Place::default())));
 }
 
-fn claims(entries: &[Entry], world_size: Option<u64>, findings: &mut Findings) {
+fn claims(entries: &[Entry], world_size: Option<u64>, is_torn: bool, findings: &mut Findings) {
     let claim = |(index, entry): (usize, &Entry)| ranks::Claim {
         rank: entry.rank,
         place: Place::document(format!("/ranks/{index}/rank")),
     };
     let claims: Vec<ranks::Claim> = entries.iter().enumerate().map(claim).collect();
-    ranks::check(&claims, world_size, findings);
+    ranks::check(&claims, world_size, !is_torn, findings);
 }
 
 /// What a rank's events are fed from.

@@ -3,7 +3,7 @@ use crate::finding::Code;
 use crate::finding::Finding;
 use crate::finding::Findings;
 use crate::finding::Place;
-use std::collections::BTreeMap;
+use crate::manifest::limits::RANKS;
 use std::collections::BTreeSet;
 
 /// Gives each claimant a rank of its own: the one that it claims, or else the lowest that nobody does.
@@ -23,31 +23,33 @@ pub(super) struct Claim {
     pub(super) place: Place,
 }
 
-/// Reports ranks that are outside, there twice, or missing.
-pub(super) fn check(claims: &[Claim], world_size: Option<u64>, findings: &mut Findings) {
-    let mut seen = BTreeMap::new();
+/// Reports ranks that are outside or there twice, and where all claims are known, those that are missing.
+pub(super) fn check(claims: &[Claim], world_size: Option<u64>, are_all: bool, findings: &mut Findings) {
+    // An impossible size has been told as such.
+    let world_size = world_size.filter(|size| (1..=RANKS).contains(size));
+    let mut seen = BTreeSet::new();
     for Claim { rank, place } in claims {
         let Some(rank) = *rank else { continue };
         if let Some(size) = world_size.filter(|&size| rank >= size) {
             let message = format!("rank {rank}, where world_size is {size}");
             findings.report(Finding::new(Code::GA110, place.clone(), message));
-        } else if seen.insert(rank, ()).is_some() {
+        } else if !seen.insert(rank) {
             findings.report(Finding::new(Code::GA110, place.clone(), format!("rank {rank} is there twice")));
         }
     }
-    let is_told_apart = claims.iter().all(|claim| claim.rank.is_some());
-    if let Some(size) = world_size.filter(|_| is_told_apart) {
+    let is_known = are_all && claims.iter().all(|claim| claim.rank.is_some());
+    if let Some(size) = world_size.filter(|_| is_known) {
         missing(&seen, size, findings);
     }
 }
 
 /// One finding for all of them.
-fn missing(seen: &BTreeMap<u64, ()>, size: u64, findings: &mut Findings) {
+fn missing(seen: &BTreeSet<u64>, size: u64, findings: &mut Findings) {
     let there = seen.len() as u64;
     if there >= size {
         return;
     }
-    let first: Vec<String> = (0..size).filter(|rank| !seen.contains_key(rank)).take(8).map(|r| r.to_string()).collect();
+    let first: Vec<String> = (0..size).filter(|rank| !seen.contains(rank)).take(8).map(|r| r.to_string()).collect();
     let count = size - there;
     let more = if count > first.len() as u64 { ", …" } else { "" };
     let (noun, verb) = if count == 1 { ("rank", "is") } else { ("ranks", "are") };

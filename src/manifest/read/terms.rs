@@ -6,6 +6,7 @@ use crate::manifest::event::Logged;
 use crate::manifest::explain::Fault;
 use crate::manifest::limits::DECIMALS;
 use crate::manifest::limits::LOGGED_WINDOWS;
+use crate::manifest::limits::VECTOR;
 
 /// What an event is held against.
 #[derive(Clone, Copy, Debug)]
@@ -15,10 +16,13 @@ pub(crate) struct Terms {
     pub(crate) partial: bool,
 }
 
+/// The largest dimension.
+const LONGEST: u64 = VECTOR as u64;
+
 /// How long a vector has to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Dimension {
-    /// The contract couldn't be read.
+    /// The contract couldn't be read, or says something impossible.
     Unknown,
     /// The contract declares no basis: there may be no vector.
     Undeclared,
@@ -31,7 +35,10 @@ impl From<Option<&Contract>> for Dimension {
         match contract.map(|contract| contract.gradient_basis) {
             None => Dimension::Unknown,
             Some(None) => Dimension::Undeclared,
-            Some(Some(basis)) => Dimension::Declared(basis.dimension()),
+            Some(Some(basis)) => match basis.dimension() {
+                dimension @ 1..=LONGEST => Dimension::Declared(dimension),
+                _ => Dimension::Unknown,
+            },
         }
     }
 }

@@ -13,12 +13,14 @@ use crate::report::words;
 /// Microbatches shown.
 const SHOWN: usize = 12;
 
+/// Microbatches that a receipt holds of the example at most: of so many there may be more.
+const RECORDED: usize = 64;
+
 /// What a mean of means would have made; absent where nothing was computed.
 pub(super) fn section(receipt: &Receipt) -> Option<Section> {
     let example = receipt.counterexample.as_ref()?;
     let is_control = receipt.diagnosis.as_ref().is_some_and(|diagnosis| diagnosis.control);
     let introduction = match example.window {
-        Some(window) if is_control => format!("Window {window}. The run is a control all the same: see its diagnosis."),
         Some(window) => format!("Window {window}, where it is furthest off."),
         None if is_control => "This run is a control: it cannot tell the declared recipe from another one, so that \
                                agreeing proves little. The usual example shows what it could not show:"
@@ -37,7 +39,7 @@ fn table(example: &CounterexampleReport) -> Table {
     let mut table = Table::new(&["#microbatch", "#valid targets n", "#summed loss ℓ", "#mean ℓ/n (nats per target)"]);
     let rows = example.valid_targets.iter().zip(&example.loss_sums);
     for (index, (targets, sum)) in rows.take(SHOWN).enumerate() {
-        let mean = (targets.get() > 0).then(|| Cell::exact(mean(*targets, *sum)));
+        let mean = (targets.get() > 0).then(|| Cell::ratio(mean(*targets, *sum)));
         table.push(vec![
             Cell::count(index as u64),
             Cell::count(targets.get()),
@@ -47,7 +49,8 @@ fn table(example: &CounterexampleReport) -> Table {
     }
     let more = example.valid_targets.len().saturating_sub(SHOWN);
     if more > 0 {
-        table.left_out = Some(format!("{}, not shown.", words::count(more as u64, "more microbatch")));
+        let or_more = if example.valid_targets.len() >= RECORDED { " or more" } else { "" };
+        table.left_out = Some(format!("{}{or_more}, not shown.", words::count(more as u64, "more microbatch")));
     }
     table
 }
@@ -57,16 +60,11 @@ fn mean(targets: Count, sum: Finite) -> f64 {
 }
 
 fn worked(example: &CounterexampleReport) -> String {
-    let relative = match example.relative_drift {
-        Some(relative) => format!(", {} of it", number::percent(relative.get())),
-        None => String::new(),
-    };
-    let targets: u64 = example.valid_targets.iter().map(|targets| targets.get()).sum();
     format!(
-        "All losses over all {targets} targets: {}. The mean of the {} means: {}. They differ by {}{relative}.",
-        number::exact(example.loss.get()),
-        example.valid_targets.len(),
+        "All losses over all targets: {}. The mean of the means: {}. They differ by {}, {} of it.",
+        number::exact(example.token_mean.get()),
         number::exact(example.mean_of_means.get()),
-        number::exact(example.absolute_drift.get()),
+        number::ratio(example.absolute_drift.get()),
+        number::percent(example.relative_drift.get()),
     )
 }

@@ -1,5 +1,6 @@
 //! By how much: the worst windows, what they should be beside what they were.
 use crate::canonical::Finite;
+use crate::receipt::document::ClaimReport;
 use crate::receipt::document::Compared;
 use crate::receipt::document::Receipt;
 use crate::receipt::document::WindowReport;
@@ -19,11 +20,9 @@ pub(super) fn section(receipt: &Receipt) -> Option<Section> {
     let Some(windows) = &receipt.windows else {
         return Some(section.paragraph("This receipt holds no single windows (its detail is summary)."));
     };
-    let mut off: Vec<(Drift, &WindowReport)> = windows
-        .iter()
-        .map(|window| (Drift::of(window), window))
-        .filter(|(drift, window)| !window.agrees || drift.weight.is_some())
-        .collect();
+    let relative = receipt.contract.as_ref().map_or(0.0, |contract| contract.tolerance.relative.get());
+    let mut off: Vec<(Drift, &WindowReport)> =
+        windows.iter().filter(|window| is_off(window, relative)).map(|window| (Drift::of(window), window)).collect();
     if off.is_empty() {
         return Some(section.paragraph(match receipt.findings.is_empty() {
             true => "No window is off.",
@@ -31,16 +30,26 @@ pub(super) fn section(receipt: &Receipt) -> Option<Section> {
         }));
     }
     off.sort_by(|(left, _), (right, _)| right.worst().total_cmp(&left.worst()));
-    let windows = words::count(windows.len() as u64, "window");
+    let all = words::count(windows.len() as u64, "window");
+    let are = if off.len() == 1 { "is" } else { "are" };
     Some(
         section
             .paragraph(format!(
-                "{} of {windows} off, the worst first. Losses are in nats per target; what is off is relative to what \
+                "{} of {all} {are} off, the worst first. Losses are in nats per target; what is off is relative to what \
                  was declared.",
                 off.len()
             ))
             .with(Block::Table(table(receipt, &off))),
     )
+}
+
+/// Whether a recorded number of a window is beyond tolerance.
+fn is_off(window: &WindowReport, relative: f64) -> bool {
+    let compared = window.logged.iter().flat_map(|claim| [claim.loss, claim.denominator, claim.gradient_norm]);
+    let drifts = window.logged.iter().filter_map(|claim| claim.gradient_drift);
+    window.deltas.as_ref().is_some_and(|deltas| deltas.weights_off.get() > 0)
+        || compared.flatten().any(|compared| compared.explanation.is_some())
+        || drifts.into_iter().any(|drift| drift.get() > relative)
 }
 
 /// How far a window is off, each relative; absent where not recorded.
@@ -52,7 +61,13 @@ struct Drift {
     loss: Option<f64>,
     /// The loss that was logged.
     logged: Option<f64>,
-    /// L2 distance of the gradient.
+    /// The count that it logs to have divided by.
+    denominator: Option<f64>,
+    /// A logged or clipped norm.
+    norm: Option<f64>,
+    /// L2 distance of the logged gradient.
+    logged_gradient: Option<f64>,
+    /// L2 distance of the gradient that the weights seen make.
     gradient: Option<f64>,
     /// Cosine between the gradient and the declared one.
     cosine: Option<f64>,
@@ -62,17 +77,27 @@ impl Drift {
     fn of(window: &WindowReport) -> Self {
         let weights = window.deltas.as_ref();
         let gradients = window.gradient.as_deref().zip(window.accumulated.gradient.as_deref());
+        let worst = |claimed: fn(&ClaimReport) -> Option<Compared>| {
+            let claims = window.logged.iter().filter_map(claimed);
+            claims.map(|claim| relative(claim.recorded.get(), claim.expected.get())).reduce(f64::max)
+        };
+        let drifts = window.logged.iter().filter_map(|claim| claim.gradient_drift);
         Drift {
             weight: weights.map(|deltas| deltas.worst_weight.map_or(f64::INFINITY, Finite::get)),
             loss: window.loss.zip(window.accumulated.loss).map(|(loss, made)| relative(made.get(), loss.get())),
-            logged: logged(window).map(|loss| relative(loss.recorded.get(), loss.expected.get())),
+            logged: worst(|claim| claim.loss),
+            denominator: worst(|claim| claim.denominator),
+            norm: worst(|claim| claim.gradient_norm),
+            logged_gradient: drifts.map(Finite::get).reduce(f64::max),
             gradient: gradients.map(|(declared, made)| distance(declared, made)),
             cosine: gradients.map(|(declared, made)| cosine(declared, made)).filter(|cosine| cosine.is_finite()),
         }
     }
 
     fn worst(&self) -> f64 {
-        [self.weight, self.loss, self.logged, self.gradient].into_iter().flatten().fold(0.0, f64::max)
+        let drifts =
+            [self.weight, self.loss, self.logged, self.denominator, self.norm, self.logged_gradient, self.gradient];
+        drifts.into_iter().flatten().fold(0.0, f64::max)
     }
 }
 
@@ -108,15 +133,18 @@ fn table(receipt: &Receipt, off: &[(Drift, &WindowReport)]) -> Table {
         "#window",
         "#microbatches",
         "#targets",
-        "#declared loss",
+        "#loss declared",
         "#token mean",
-        "#made",
-        "#off",
-        "#logged",
+        "#loss made",
+        "#loss off",
+        "#loss logged",
         "#log off",
+        "#count off",
         "#worst weight off",
         "#gradient off",
-        "#cosine",
+        "#gradient cosine",
+        "#logged gradient off",
+        "#norm off",
     ]);
     let is_token_mean = receipt.formula.as_deref() == Some("token-mean/1");
     for (drift, window) in off.iter().take(SHOWN) {
@@ -132,9 +160,12 @@ fn table(receipt: &Receipt, off: &[(Drift, &WindowReport)]) -> Table {
             ratio(drift.loss),
             loss(logged(window).map(|loss| loss.recorded)),
             ratio(drift.logged),
+            ratio(drift.denominator),
             ratio(drift.weight),
             ratio(drift.gradient),
             ratio(drift.cosine),
+            ratio(drift.logged_gradient),
+            ratio(drift.norm),
         ]);
     }
     if off.len() > SHOWN {

@@ -7,22 +7,35 @@ use crate::report::layout::Section;
 use crate::report::layout::Table;
 use crate::report::layout::table::Cell;
 use crate::report::verdict;
+use crate::report::words;
 
 /// What was recorded; absent where nothing was computed.
 pub(super) fn section(receipt: &Receipt) -> Option<Section> {
     let evidence = receipt.evidence.as_ref()?;
-    let mut table = Table::new(&["evidence", "recorded in", "what it can show", "from"]);
-    for (&kind, extent) in evidence {
-        let extent = match extent {
+    let mut table = Table::new(&["evidence", "recorded in", "what it shows", "from"]);
+    let mut missing = Vec::new();
+    for (&kind, presence) in evidence {
+        let presence = match presence {
             Presence::All => "all windows",
             Presence::Some => "some windows",
-            Presence::None => "none",
+            Presence::None => {
+                missing.push(format!("{} ({})", verdict::kind_in_words(kind), about(kind).0));
+                continue;
+            }
         };
         let (shows, from) = about(kind);
-        let cells = [verdict::kind_in_words(kind), extent, shows, from];
+        let cells = [verdict::kind_in_words(kind), presence, shows, from];
         table.push(cells.map(|text| Cell::Text(text.to_owned())).to_vec());
     }
-    Some(Section::new("What the verdict rests on").with(Block::Table(table)))
+    let mut section = Section::new("What the verdict rests on");
+    section = match table.rows.is_empty() {
+        true => section.paragraph("The order and number of events alone."),
+        false => section.with(Block::Table(table)).paragraph("And the order and number of events."),
+    };
+    Some(match missing.is_empty() {
+        true => section,
+        false => section.paragraph(format!("Not recorded, so not judged: {}.", words::list(&missing))),
+    })
 }
 
 /// What a kind of evidence can show, and which field holds it.

@@ -66,7 +66,7 @@ fn described(microbatch: &MicrobatchReport) -> Line {
         ": weight {} where {} was declared, {} times its fair share",
         number::exact(seen.get()),
         number::exact(declared.get()),
-        number::ratio(seen.get() / declared.get())
+        number::near_one(seen.get() / declared.get())
     ))
 }
 

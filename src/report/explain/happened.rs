@@ -39,15 +39,17 @@ fn add(items: &mut Vec<(usize, Line)>, receipt: &Receipt, finding: &FindingRepor
         Severity::Warning => (Role::Warning, "warning"),
     };
     let windows = words::windows_of(finding);
-    let often = match finding.count.get() {
-        1 if windows.is_empty() => String::new(),
-        1 => format!(", in {windows}"),
-        count if windows.is_empty() => format!(", {}", words::count(count, "instance")),
-        count => format!(", {} in {windows}", words::count(count, "instance")),
+    let count = words::count(finding.count.get(), "instance");
+    let often = match (finding.count.get(), windows.is_empty()) {
+        (1, true) => String::new(),
+        (1, false) => format!(" ({windows})"),
+        (_, true) => format!(" ({count})"),
+        (_, false) => format!(" ({count}; {windows})"),
     };
-    let line =
-        Line::new().with(role, word).text(" ").name(finding.code.as_str()).text(format!(" {}{often}. ", finding.name));
-    let line = line.strong(format!("{}.", plain::wrong(finding.code))).text(format!(" {}.", finding.message));
+    let worst = if finding.count.get() > 1 { ". The worst: " } else { ": " };
+    let line = Line::new().with(role, word).text(" ").name(finding.code.as_str());
+    let line = line.text(format!(" {}{often}. ", finding.name)).strong(plain::wrong(finding.code));
+    let line = line.text(format!("{worst}{}.", finding.message));
     items.push((depth, line));
     let symptoms =
         receipt.findings.iter().filter(|other| other.caused_by == Some(finding.code) && other.code != finding.code);

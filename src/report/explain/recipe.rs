@@ -1,6 +1,5 @@
 //! Which recipe explains what happened.
 use super::declared::arithmetic;
-use crate::ledger::diagnosis::DiagnosisReport;
 use crate::receipt::document::Receipt;
 use crate::report::layout::Block;
 use crate::report::layout::Line;
@@ -19,44 +18,38 @@ pub(super) fn section(receipt: &Receipt) -> Option<Section> {
         section = section.paragraph(sentence(&diagnosis.text));
     }
     let parts = [
-        (&diagnosis.recipes, "It explains every judged window."),
-        (&diagnosis.full_windows, "It explains the full windows."),
-        (&diagnosis.short_windows, "It explains the short windows."),
+        (diagnosis.full_windows.as_slice(), "It explains the windows of K microbatches."),
+        (diagnosis.short_windows.as_slice(), "It explains the other windows."),
     ];
-    let mut has_formula = false;
-    for (names, scope) in parts.into_iter().filter(|(names, _)| !names.is_empty()) {
-        for name in names.iter().take(DESCRIBED) {
-            section = section.with(described(name, scope));
-            has_formula = true;
+    let everywhere = [(diagnosis.recipes.as_slice(), "It explains every judged window.")];
+    let parts = if diagnosis.recipes.is_empty() { parts.as_slice() } else { everywhere.as_slice() };
+    let mut formulas = String::new();
+    for (names, scope) in parts {
+        for recipe in names.iter().filter_map(|name| recipes::find(name)).take(DESCRIBED) {
+            formulas.push_str(&recipe.formula);
+            section = section.with(described(recipe, scope));
         }
-        if names.len() > DESCRIBED {
-            let others = names[DESCRIBED..].join(", ");
-            section = section.paragraph(format!("Not told apart from it by this run: {others}."));
+        if let Some(others) = names.get(DESCRIBED..).filter(|others| !others.is_empty()) {
+            section = section.paragraph(format!("This run does not tell it from: {}.", others.join(", ")));
         }
     }
-    if has_formula {
-        section = section.paragraph(recipes::LETTERS);
+    if !formulas.is_empty() {
+        section = section.paragraph(recipes::letters(&formulas));
     }
-    Some(closing(section, diagnosis))
-}
-
-fn closing(mut section: Section, diagnosis: &DiagnosisReport) -> Section {
     if let Some(precision) = diagnosis.precision {
         section = section.paragraph(format!(
             "It fits only as closely as {} rounds: the loss was computed in it, whatever the contract says.",
             arithmetic(precision)
         ));
     }
-    section
+    Some(section)
 }
 
-fn described(name: &str, scope: &str) -> Block {
-    let Some(Recipe { formula, did, effect, seen_in, .. }) = recipes::find(name) else {
-        return Block::Paragraph(Line::new().name(name).text(": this version has no description of it."));
-    };
+fn described(recipe: Recipe, scope: &str) -> Block {
+    let Recipe { name, formula, did, effect, seen_in, .. } = recipe;
     let mut facts = vec![
         ("recipe", Line::new().name(name).text(format!(", weight f = {formula}. {scope}"))),
-        ("it", format!("{did}. {effect}").into()),
+        ("the run", format!("{did}. {effect}").into()),
     ];
     if !seen_in.is_empty() {
         facts.push(("seen in", seen_in.into()));
@@ -65,5 +58,8 @@ fn described(name: &str, scope: &str) -> Block {
 }
 
 fn sentence(text: &str) -> String {
-    if text.ends_with(['.', '?', '!']) { text.to_owned() } else { format!("{text}.") }
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    let stop = if text.ends_with(['.', '?', '!']) { "" } else { "." };
+    first.into_iter().chain(letters).collect::<String>() + stop
 }

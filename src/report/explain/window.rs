@@ -113,21 +113,22 @@ fn table(microbatches: &[&MicrobatchReport], left_out: usize) -> Table {
         "#mean (nats per target)",
         "#weight declared",
         "#weight seen",
-        "#seen/declared",
+        "#seen over declared",
     ]);
     for microbatch in microbatches {
         let n = microbatch.valid_targets;
         let mean = microbatch.loss_sum.filter(|_| n.get() > 0).map(|sum| sum.get() / n.to_f64());
         let number = |value: Option<f64>| Cell::or_empty(value.map(Cell::exact));
+        let ratio = |value: Option<f64>| Cell::or_empty(value.map(Cell::ratio));
         table.push(vec![
             Cell::Name(microbatch.microbatch.as_str().to_owned()),
             Cell::count(microbatch.rank.get()),
             Cell::count(n.get()),
             number(microbatch.loss_sum.map(|sum| sum.get())),
-            number(mean),
-            number(microbatch.weight_declared.map(|weight| weight.get())),
-            number(microbatch.weight_seen.map(|weight| weight.get())),
-            Cell::or_empty(share(microbatch).map(Cell::ratio)),
+            ratio(mean),
+            ratio(microbatch.weight_declared.map(|weight| weight.get())),
+            ratio(microbatch.weight_seen.map(|weight| weight.get())),
+            Cell::or_empty(share(microbatch).map(Cell::near_one)),
         ]);
     }
     if left_out > 0 {
@@ -148,8 +149,9 @@ fn picture(microbatches: &[&MicrobatchReport]) -> Option<Vec<String>> {
         .collect();
     let most = shares.iter().map(|(_, share)| *share).reduce(f64::max)?.max(1.0);
     let longest = shares.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
-    let line =
-        |(label, share): &(String, f64)| format!("{label:longest$}  {}  {}", bar(*share, most), number::ratio(*share));
+    let line = |(label, share): &(String, f64)| {
+        format!("{label:longest$}  {}  {}", bar(*share, most), number::near_one(*share))
+    };
     Some(shares.iter().map(line).collect())
 }
 

@@ -10,12 +10,14 @@ use crate::report::number;
 use crate::report::visible;
 use tabled::builder::Builder;
 use tabled::grid::util::string::get_string_width;
+use tabled::grid::util::string::get_text_width;
 use tabled::settings::Alignment;
 use tabled::settings::Modify;
 use tabled::settings::Padding;
 use tabled::settings::Style as Lines;
 use tabled::settings::Width;
 use tabled::settings::object::Columns;
+use tabled::settings::object::Rows;
 use tabled::settings::style::HorizontalLine;
 
 /// Columns of text narrower than this are not worth having.
@@ -71,6 +73,11 @@ impl Cell {
     /// A ratio.
     pub fn ratio(value: f64) -> Self {
         Cell::Number { exact: number::ratio(value), short: number::ratio(value) }
+    }
+
+    /// A ratio that should be 1.
+    pub fn near_one(value: f64) -> Self {
+        Cell::Number { exact: number::near_one(value), short: number::near_one(value) }
     }
 
     /// A count.
@@ -132,14 +139,14 @@ impl Table {
 
     /// Set in text of a width.
     pub(super) fn set(&self, width: usize) -> Vec<String> {
-        let [exact, short] = [false, true].map(|is_short| self.cells(is_short));
-        let fits = |cells: &[Vec<String>]| total(&widths(cells)) <= width;
-        let mut lines = match () {
-            () if fits(&exact) => self.draw(exact, None),
-            () if fits(&short) => self.draw(short, None),
-            () => match self.text_width(&short, width) {
-                Some(text) => self.draw(self.wrapped(short, text), Some(text)),
-                None => self.paragraphs(&exact),
+        let fits = |cells: &Vec<Vec<String>>| total(&widths(cells)) <= width;
+        let [exact, narrow, short] = [(false, false), (false, true), (true, true)]
+            .map(|(is_short, has_narrow_titles)| self.cells(is_short, has_narrow_titles));
+        let mut lines = match [&exact, &narrow, &short].into_iter().find(|cells| fits(cells)) {
+            Some(cells) => self.draw(cells, &vec![None; self.columns.len()]),
+            None => match self.rooms(&short, width) {
+                Some(rooms) => self.draw(&wrapped(short.clone(), &rooms), &rooms),
+                None => paragraphs(&exact),
             },
         };
         lines.extend(self.left_out.clone());
@@ -147,7 +154,7 @@ impl Table {
     }
 
     /// Title row and rows, harmless, points aligned.
-    fn cells(&self, is_short: bool) -> Vec<Vec<String>> {
+    fn cells(&self, is_short: bool, has_narrow_titles: bool) -> Vec<Vec<String>> {
         let mut columns: Vec<Vec<String>> = (0..self.columns.len())
             .map(|column| self.rows.iter().map(|row| row[column].shown(is_short)).collect())
             .collect();
@@ -155,71 +162,93 @@ impl Table {
             if column.is_number {
                 number::align(cells);
             }
-            cells.insert(0, column.title.clone());
+            let widest = cells.iter().map(|cell| get_string_width(cell)).max().unwrap_or(0);
+            cells.insert(0, if has_narrow_titles { narrow(&column.title, widest) } else { column.title.clone() });
         }
         (0..=self.rows.len()).map(|row| columns.iter().map(|column| column[row].clone()).collect()).collect()
     }
 
-    /// What the text columns may have so that the table fits, if that is enough.
-    fn text_width(&self, cells: &[Vec<String>], width: usize) -> Option<usize> {
+    /// What each text column may have at most so that the table fits, if that is enough; `None` for one that stays as
+    /// it is. Columns that need less than their share leave the rest to the others.
+    fn rooms(&self, cells: &[Vec<String>], width: usize) -> Option<Vec<Option<usize>>> {
         let widths = widths(cells);
-        let is_text = |column: &usize| !self.columns[*column].is_number && widths[*column] > NARROWEST_TEXT;
-        let texts = (0..widths.len()).filter(is_text).count();
-        let fixed: usize = (0..widths.len()).filter(|column| !is_text(column)).map(|column| widths[column]).sum();
-        let room = width.checked_sub(fixed + GAP * widths.len().saturating_sub(1))?.checked_div(texts)?;
-        (room >= NARROWEST_TEXT).then_some(room)
-    }
-
-    /// With texts broken between words; a word longer than its column is left to `tabled`, which breaks it anywhere.
-    fn wrapped(&self, mut cells: Vec<Vec<String>>, width: usize) -> Vec<Vec<String>> {
-        for row in &mut cells {
-            for (cell, _) in row.iter_mut().zip(&self.columns).filter(|(_, column)| !column.is_number) {
-                *cell = wrap(&Line::from(&**cell), Indent { first: 0, rest: 0 }, Style::plain(width)).join("\n");
+        let mut is_wrapped: Vec<bool> = self.columns.iter().map(|column| !column.is_number).collect();
+        loop {
+            let texts = is_wrapped.iter().filter(|is_wrapped| **is_wrapped).count();
+            let fixed: usize =
+                widths.iter().zip(&is_wrapped).filter(|(_, wrapped)| !**wrapped).map(|(width, _)| width).sum();
+            let room = width.checked_sub(fixed + GAP * widths.len().saturating_sub(1))?.checked_div(texts)?;
+            match (0..widths.len()).find(|&column| is_wrapped[column] && widths[column] <= room) {
+                Some(column) => is_wrapped[column] = false,
+                None if room < NARROWEST_TEXT => return None,
+                None => return Some(is_wrapped.iter().map(|wrapped| wrapped.then_some(room)).collect()),
             }
         }
-        cells
     }
 
-    fn draw(&self, cells: Vec<Vec<String>>, text_width: Option<usize>) -> Vec<String> {
+    fn draw(&self, cells: &[Vec<String>], rooms: &[Option<usize>]) -> Vec<String> {
         let mut builder = Builder::default();
-        cells.into_iter().for_each(|row| builder.push_record(row));
+        cells.iter().for_each(|row| builder.push_record(row));
         let mut table = builder.build();
         table.with(Lines::empty().horizontals([(1, HorizontalLine::new('─'))])).with(Padding::new(0, GAP, 0, 0));
-        for (index, column) in self.columns.iter().enumerate() {
-            match (column.is_number, text_width) {
-                (true, _) => table.with(Modify::new(Columns::one(index)).with(Alignment::right())),
-                (false, Some(width)) => table.with(Modify::new(Columns::one(index)).with(Width::wrap(width))),
-                (false, None) => &mut table,
-            };
-        }
-        let drawn = table.to_string();
-        let end =
-            drawn.lines().filter(|line| !line.starts_with('─')).map(|line| get_string_width(line.trim_end())).max();
-        let trim = |line: &str| match line.starts_with('─') {
-            true => "─".repeat(end.unwrap_or(0)),
-            false => line.trim_end().to_owned(),
-        };
-        drawn.lines().map(trim).collect()
-    }
-
-    /// One paragraph a row, for a terminal too narrow for the table.
-    fn paragraphs(&self, cells: &[Vec<String>]) -> Vec<String> {
-        let [titles, rows @ ..] = cells else { return Vec::new() };
-        let longest = titles.iter().map(|title| get_string_width(title)).max().unwrap_or(0);
-        let mut lines = Vec::new();
-        for row in rows {
-            for (index, (title, cell)) in titles.iter().zip(row).enumerate() {
-                let mark = if index == 0 { "- " } else { "  " };
-                lines.push(format!("{mark}{title:longest$}  {}", cell.trim_end()).trim_end().to_owned());
+        table.with(Modify::new(Rows::first()).with(Alignment::bottom()));
+        for (index, (column, room)) in self.columns.iter().zip(rooms).enumerate() {
+            if column.is_number {
+                table.with(Modify::new(Columns::one(index)).with(Alignment::right()));
+            }
+            if let Some(room) = room {
+                table.with(Modify::new(Columns::one(index)).with(Width::wrap(*room)));
             }
         }
-        lines
+        without_edges(&table.to_string())
     }
+}
+
+/// The lines without the spaces at their ends, the rule as long as the longest.
+fn without_edges(drawn: &str) -> Vec<String> {
+    let is_rule = |line: &str| line.starts_with('─');
+    let lines = drawn.lines().map(str::trim_end);
+    let end = lines.clone().filter(|line| !is_rule(line)).map(get_string_width).max().unwrap_or(0);
+    lines.map(|line| if is_rule(line) { "─".repeat(end) } else { line.to_owned() }).collect()
+}
+
+/// With texts broken between words; a word longer than its column is left to `tabled`, which breaks it anywhere.
+fn wrapped(mut cells: Vec<Vec<String>>, rooms: &[Option<usize>]) -> Vec<Vec<String>> {
+    for (cell, room) in cells.iter_mut().flat_map(|row| row.iter_mut().zip(rooms)) {
+        if let Some(room) = room {
+            *cell = broken(cell, *room);
+        }
+    }
+    cells
+}
+
+/// One paragraph a row, for a terminal too narrow for the table.
+fn paragraphs(cells: &[Vec<String>]) -> Vec<String> {
+    let [titles, rows @ ..] = cells else { return Vec::new() };
+    let longest = titles.iter().map(|title| get_string_width(title)).max().unwrap_or(0);
+    let mut lines = Vec::new();
+    for row in rows {
+        for (index, (title, cell)) in titles.iter().zip(row).enumerate() {
+            let mark = if index == 0 { "- " } else { "  " };
+            lines.push(format!("{mark}{title:longest$}  {}", cell.trim_end()).trim_end().to_owned());
+        }
+    }
+    lines
+}
+
+/// A title in lines no wider than its column's cells, words unbroken.
+fn narrow(title: &str, widest_cell: usize) -> String {
+    let longest_word = title.split(' ').map(get_string_width).max().unwrap_or(0);
+    broken(title, widest_cell.max(longest_word))
+}
+
+fn broken(text: &str, width: usize) -> String {
+    wrap(&Line::from(text), Indent { first: 0, rest: 0 }, Style::plain(width)).join("\n")
 }
 
 fn widths(cells: &[Vec<String>]) -> Vec<usize> {
     let columns = cells.first().map_or(0, Vec::len);
-    let width = |column: usize| cells.iter().map(|row| get_string_width(&row[column])).max().unwrap_or(0);
+    let width = |column: usize| cells.iter().map(|row| get_text_width(&row[column])).max().unwrap_or(0);
     (0..columns).map(width).collect()
 }
 
@@ -259,12 +288,12 @@ mod tests {
         assert_eq!(
             table().set(60),
             [
-                "microbatch   n  mean (nats/target)  what",
-                "────────────────────────────────────────────────────────────",
-                "m0           3            0.333333  it says more than a",
-                "                                    narrow terminal has room",
-                "                                    for",
-                "m|\\u{1b}    12            0.5       –",
+                "                mean",
+                "microbatch   n  (nats/target)  what",
+                "─────────────────────────────────────────────────────────",
+                "m0           3       0.333333  it says more than a narrow",
+                "                               terminal has room for",
+                "m|\\u{1b}    12       0.5       –",
                 "2 more are not shown.",
             ]
         );

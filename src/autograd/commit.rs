@@ -1,0 +1,63 @@
+//! The backward pass: a reverse sweep whose parameter gradients are committed together or not at all.
+
+use crate::autograd::gradients::Gradients;
+use crate::autograd::tape::{Source, Tape, Var};
+
+/// A backward pass met an infinite or NaN gradient, or adding it overflowed. The gradients are as they were before.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the gradient of {parameter} is not finite")]
+pub struct Overflow {
+    /// The first parameter, in the order of the parameters, in which it shows.
+    pub parameter: String,
+}
+
+impl Tape<'_> {
+    /// Sweeps back from `output` with every element of its cotangent `seed`, adds the parameter gradients to
+    /// `gradients` if all of them and all sums are finite, and releases the tape, whose buffers go back to the arena.
+    ///
+    /// # Errors
+    /// [`Overflow`]: nothing was added.
+    ///
+    /// # Panics
+    /// Where `gradients` belong to other parameters, which is a bug of the caller.
+    pub fn backward(mut self, output: Var, seed: f64, gradients: &mut Gradients) -> Result<(), Overflow> {
+        assert_eq!(*self.parameters.tensors(), gradients.layout.tensors, "bug: gradients of other parameters");
+        self.sweep(output, |ct| ct.fill(seed));
+        self.stage(gradients)?;
+        std::mem::swap(&mut gradients.values, &mut self.arena.staged);
+        Ok(())
+    }
+
+    /// Writes what the gradients will be beside them.
+    fn stage(&mut self, gradients: &Gradients) -> Result<(), Overflow> {
+        let mut staged = std::mem::take(&mut self.arena.staged);
+        staged.resize(gradients.values.len(), 0.0);
+        let mut overflow = None;
+        for (id, tensor) in self.parameters.ids().zip(self.parameters.tensors()) {
+            let sums = &mut staged[tensor.span.clone()];
+            let before = &gradients.values[tensor.span.clone()];
+            let reached = self.arena.parameter_vars[id.0].filter(|var| self.arena.reached[var.0]);
+            debug_assert!(reached.is_none_or(|var| matches!(self.arena.nodes[var.0].source, Source::Parameter(_))));
+            match reached {
+                None => sums.copy_from_slice(before),
+                Some(var) => {
+                    if !add_finite(sums, before, self.arena.cotangents.get(var.0)) && overflow.is_none() {
+                        overflow = Some(Overflow { parameter: tensor.name.clone() });
+                    }
+                }
+            }
+        }
+        self.arena.staged = staged;
+        overflow.map_or(Ok(()), Err)
+    }
+}
+
+/// Writes `a + b` and says whether every sum is finite.
+fn add_finite(sums: &mut [f64], a: &[f64], b: &[f64]) -> bool {
+    let mut finite = true;
+    for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
+        *sum = a + b;
+        finite &= sum.is_finite();
+    }
+    finite
+}

@@ -1,0 +1,41 @@
+//! The forward sweep: tangents from the leaves to everything that depends on them.
+
+use crate::autograd::primitive::{Done, MAX_INPUTS};
+use crate::autograd::tape::{Source, Tape, Var};
+
+impl Tape<'_> {
+    /// The Jacobian-vector product: the tangent of `output` when the given leaves move with the given tangents and
+    /// all others stand still.
+    ///
+    /// # Panics
+    /// Where a tangent has not its leaf's length or belongs to no leaf, which is a bug of the caller.
+    pub fn pushforward(&mut self, output: Var, leaves: &[(Var, &[f64])]) -> &[f64] {
+        for index in 0..=output.0 {
+            let node = &self.arena.nodes[index];
+            let (shape, precision) = (node.shape, node.precision);
+            let mut tangent = self.arena.tangents.take(index, shape.len());
+            match node.source {
+                Source::Applied(_) => self.carry(Var(index), &mut tangent),
+                Source::Input | Source::Parameter(_) => tangent.fill(0.0),
+            }
+            precision.round_all(&mut tangent);
+            self.arena.tangents.put(index, tangent);
+            for (_, given) in leaves.iter().filter(|(var, _)| var.0 == index) {
+                assert!(!matches!(self.arena.nodes[index].source, Source::Applied(_)), "bug: node {index} is no leaf");
+                self.arena.tangents.get_mut(index).copy_from_slice(given);
+            }
+        }
+        self.arena.tangents.get(output.0)
+    }
+
+    fn carry(&self, var: Var, tangent: &mut [f64]) {
+        let node = &self.arena.nodes[var.0];
+        let Source::Applied(primitive) = node.source else { return };
+        let done = Done { value: self.arena.values.get(var.0), saved: self.arena.saved.get(var.0) };
+        let mut tangents: [&[f64]; MAX_INPUTS] = [&[]; MAX_INPUTS];
+        for (place, input) in tangents.iter_mut().zip(node.inputs).take(primitive.inputs) {
+            *place = self.arena.tangents.get(input.0);
+        }
+        (primitive.jvp)(&self.call(node), done, &tangents, tangent);
+    }
+}

@@ -1,0 +1,253 @@
+//! Attention within rows and heads: blocks of positions through the tiled product, the diagonal by hand.
+//!
+//! A head is a band of columns, so its matrices have gaps between their rows. The probabilities of each row and head
+//! are a square of its length, zero above the diagonal.
+
+use crate::autograd::kernels::product::{self, Factor, Size};
+use crate::autograd::kernels::{reduce, softmax};
+use crate::autograd::primitive::MAX_INPUTS;
+use crate::autograd::rows::Rows;
+
+/// Positions that go through the product together; only within such a block is the diagonal walked step by step.
+const BLOCK: usize = 16;
+/// Multiplications below which starting a thread costs more than it saves.
+const WORTHWHILE: usize = 1 << 20;
+
+/// How positions and columns are divided.
+#[derive(Clone, Copy)]
+pub(in crate::autograd) struct Heads<'a> {
+    pub(in crate::autograd) rows: &'a Rows,
+    pub(in crate::autograd) heads: usize,
+    pub(in crate::autograd) width: usize,
+    pub(in crate::autograd) threads: usize,
+}
+
+/// One head of one row.
+#[derive(Clone, Copy)]
+struct Head {
+    length: usize,
+    dimension: usize,
+    /// Distance between its rows.
+    stride: usize,
+    /// Where it begins in a buffer of positions × width.
+    offset: usize,
+    /// Where its square begins among all squares.
+    square: usize,
+}
+
+/// Consecutive rows with their own part of every buffer that is written.
+struct Part<'a, const N: usize> {
+    bounds: &'a [usize],
+    /// By position: `width` elements each.
+    out: [&'a mut [f64]; N],
+    /// By row and head: length × length elements each.
+    squares: &'a mut [f64],
+    /// Where they begin among all squares.
+    first_square: usize,
+}
+
+/// Writes the output and, of each row and head, the probabilities.
+pub(in crate::autograd) fn value(
+    heads: Heads<'_>,
+    [q, k, v]: [&[f64]; MAX_INPUTS],
+    out: &mut [f64],
+    probabilities: &mut [f64],
+) {
+    heads.each([out], probabilities, &|head, [out], square| {
+        head.products(&q[head.offset..], &k[head.offset..], square);
+        head.each_row(square, |_, scores| {
+            head.divide_by_root(scores);
+            let _ = softmax::in_place(scores);
+        });
+        head.sum_before(square, &v[head.offset..], out);
+    });
+}
+
+/// Writes the cotangents of q, k and v.
+pub(in crate::autograd) fn vjp(
+    heads: Heads<'_>,
+    [q, k, v]: [&[f64]; MAX_INPUTS],
+    probabilities: &[f64],
+    ct: &[f64],
+    into: [&mut [f64]; MAX_INPUTS],
+) {
+    let mut scores = vec![0.0; probabilities.len()];
+    heads.each(into, &mut scores, &|head, [into_q, into_k, into_v], scores| {
+        let probabilities = &probabilities[head.square..][..scores.len()];
+        let (q, k, v, ct) = (&q[head.offset..], &k[head.offset..], &v[head.offset..], &ct[head.offset..]);
+        head.products(ct, v, scores);
+        head.each_row(scores, |t, scores| {
+            softmax::apply_jacobian(&probabilities[t * head.length..][..=t], scores);
+            head.divide_by_root(scores);
+        });
+        head.sum_before(scores, k, into_q);
+        head.sum_after(scores, q, into_k);
+        head.sum_after(probabilities, ct, into_v);
+    });
+}
+
+/// Writes the output's tangent.
+pub(in crate::autograd) fn jvp(
+    heads: Heads<'_>,
+    [q, k, v]: [&[f64]; MAX_INPUTS],
+    probabilities: &[f64],
+    tangents: &[&[f64]],
+    out: &mut [f64],
+) {
+    let mut scores = vec![0.0; probabilities.len()];
+    heads.each([out], &mut scores, &|head, [out], scores| {
+        let probabilities = &probabilities[head.square..][..scores.len()];
+        let at = |x: &[f64], t: usize| x[head.offset + t * head.stride..][..head.dimension].to_vec();
+        head.each_row(scores, |t, scores| {
+            for (j, score) in scores.iter_mut().enumerate() {
+                *score = reduce::dot(&at(tangents[0], t), &at(k, j)) + reduce::dot(&at(q, t), &at(tangents[1], j));
+            }
+            head.divide_by_root(scores);
+            softmax::apply_jacobian(&probabilities[t * head.length..][..=t], scores);
+        });
+        head.sum_before(scores, &v[head.offset..], out);
+        for t in 0..head.length {
+            for (j, p) in probabilities[t * head.length..][..=t].iter().enumerate() {
+                add_scaled(&mut out[t * head.stride..][..head.dimension], *p, &at(tangents[2], j));
+            }
+        }
+    });
+}
+
+impl Heads<'_> {
+    /// Calls `compute` for every row and head with its part of `out` and its square.
+    fn each<const N: usize>(
+        &self,
+        out: [&mut [f64]; N],
+        squares: &mut [f64],
+        compute: &(impl Fn(Head, [&mut [f64]; N], &mut [f64]) + Sync),
+    ) {
+        self.share(self.threads, Part { bounds: self.rows.bounds(), out, squares, first_square: 0 }, compute);
+    }
+
+    /// The same for some of the rows, half of them on another thread while that pays.
+    fn share<const N: usize>(
+        &self,
+        threads: usize,
+        part: Part<'_, N>,
+        compute: &(impl Fn(Head, [&mut [f64]; N], &mut [f64]) + Sync),
+    ) {
+        let dimension = self.width / self.heads;
+        if threads == 1 || part.bounds.len() <= 2 || part.squares.len() * dimension <= WORTHWHILE {
+            return self.walk(part, compute);
+        }
+        let middle = part.bounds.len() / 2;
+        let (low, high) = (&part.bounds[..=middle], &part.bounds[middle..]);
+        let mut high_out = part.out;
+        let low_out = high_out.each_mut().map(|out| {
+            let (low, high) = std::mem::take(out).split_at_mut((high[0] - low[0]) * self.width);
+            *out = high;
+            low
+        });
+        let low_squares_len: usize = low.windows(2).map(|row| self.heads * (row[1] - row[0]) * (row[1] - row[0])).sum();
+        let (low_squares, high_squares) = part.squares.split_at_mut(low_squares_len);
+        let first_square = part.first_square;
+        let low = Part { bounds: low, out: low_out, squares: low_squares, first_square };
+        let first_square = first_square + low_squares_len;
+        let high = Part { bounds: high, out: high_out, squares: high_squares, first_square };
+        std::thread::scope(|scope| {
+            scope.spawn(|| self.share(threads / 2, low, compute));
+            self.share(threads - threads / 2, high, compute);
+        });
+    }
+
+    fn walk<const N: usize>(
+        &self,
+        mut part: Part<'_, N>,
+        compute: &(impl Fn(Head, [&mut [f64]; N], &mut [f64]) + Sync),
+    ) {
+        let (dimension, stride) = (self.width / self.heads, self.width);
+        let mut square = part.first_square;
+        for row in part.bounds.windows(2).filter(|row| row[0] < row[1]) {
+            let length = row[1] - row[0];
+            for band in (0..stride).step_by(dimension) {
+                let head = Head { length, dimension, stride, offset: row[0] * stride + band, square };
+                let skip = head.offset - part.bounds[0] * stride;
+                let own = &mut part.squares[square - part.first_square..][..length * length];
+                compute(head, part.out.each_mut().map(|out| &mut out[skip..]), own);
+                square += length * length;
+            }
+        }
+    }
+}
+
+impl Head {
+    /// square[t][j] = a[t]·b[j] for every j ≤ t (and some after it).
+    fn products(self, a: &[f64], b: &[f64], square: &mut [f64]) {
+        square.fill(0.0);
+        for first in (0..self.length).step_by(BLOCK) {
+            let end = (first + BLOCK).min(self.length);
+            let a = Factor::new(&a[first * self.stride..], self.stride);
+            let size = Size { m: end - first, n: end, k: self.dimension };
+            product::add(&mut square[first * self.length..], self.length, a, Factor::transposed(b, self.stride), size);
+        }
+    }
+
+    /// Calls `change(t, square[t][..=t])` for each t and clears what is after the diagonal.
+    fn each_row(self, square: &mut [f64], mut change: impl FnMut(usize, &mut [f64])) {
+        for (t, row) in square.chunks_exact_mut(self.length).enumerate() {
+            let (before, after) = row.split_at_mut(t + 1);
+            change(t, before);
+            after.fill(0.0);
+        }
+    }
+
+    fn divide_by_root(self, scores: &mut [f64]) {
+        let root = (self.dimension as f64).sqrt();
+        scores.iter_mut().for_each(|score| *score /= root);
+    }
+
+    /// out[t] = Σ over j ≤ t of square[t][j] · x[j], j ascending.
+    fn sum_before(self, square: &[f64], x: &[f64], out: &mut [f64]) {
+        for first in (0..self.length).step_by(BLOCK) {
+            let end = (first + BLOCK).min(self.length);
+            self.clear(&mut out[first * self.stride..], end - first);
+            let weights = Factor::new(&square[first * self.length..], self.length);
+            let size = Size { m: end - first, n: self.dimension, k: first };
+            product::add(&mut out[first * self.stride..], self.stride, weights, Factor::new(x, self.stride), size);
+            for t in first..end {
+                for j in first..=t {
+                    self.add_row(out, t, square[t * self.length + j], x, j);
+                }
+            }
+        }
+    }
+
+    /// out[j] = Σ over t ≥ j of square[t][j] · x[t], t ascending.
+    fn sum_after(self, square: &[f64], x: &[f64], out: &mut [f64]) {
+        for first in (0..self.length).step_by(BLOCK) {
+            let end = (first + BLOCK).min(self.length);
+            self.clear(&mut out[first * self.stride..], end - first);
+            for t in first..end {
+                for j in first..=t {
+                    self.add_row(out, j, square[t * self.length + j], x, t);
+                }
+            }
+            if end < self.length {
+                let weights = Factor::transposed(&square[end * self.length + first..], self.length);
+                let x = Factor::new(&x[end * self.stride..], self.stride);
+                let size = Size { m: end - first, n: self.dimension, k: self.length - end };
+                product::add(&mut out[first * self.stride..], self.stride, weights, x, size);
+            }
+        }
+    }
+
+    fn clear(self, out: &mut [f64], rows: usize) {
+        (0..rows).for_each(|row| out[row * self.stride..][..self.dimension].fill(0.0));
+    }
+
+    /// out[to] += weight · x[from].
+    fn add_row(self, out: &mut [f64], to: usize, weight: f64, x: &[f64], from: usize) {
+        let x = &x[from * self.stride..][..self.dimension];
+        add_scaled(&mut out[to * self.stride..][..self.dimension], weight, x);
+    }
+}
+
+fn add_scaled(out: &mut [f64], weight: f64, x: &[f64]) {
+    out.iter_mut().zip(x).for_each(|(sum, x)| *sum += weight * x);
+}

@@ -1,0 +1,8 @@
+//! The inner loops that several primitives share. Each keeps one written order of additions for every output element.
+
+pub(super) mod attention;
+pub(super) mod product;
+pub(super) mod reduce;
+pub(super) mod softmax;
+pub(super) mod threads;
+mod tiles;

@@ -1,0 +1,15 @@
+//! A receipt that is refused.
+use crate::failure::Failure;
+use crate::output;
+use receipt::finding::{Code, Finding};
+use receipt::report::visible::visible;
+use std::process::ExitCode;
+
+/// Says why, and gives the exit code: 3 for what is no receipt that this version knows, 1 for one that does not hold.
+pub(crate) fn refuse(finding: &Finding) -> Result<ExitCode, Failure> {
+    let Finding { code, message, .. } = finding;
+    let text = format!("error[{code}] {}: {message}\n", code.name());
+    output::print(visible(&text).as_bytes()).map_err(Failure::Print)?;
+    let malformed = code.rejects() || *code == Code::GA803;
+    Ok(ExitCode::from(if malformed { 3 } else { 1 }))
+}

@@ -1,0 +1,50 @@
+//! A run from the command line: what was named, verified, and shown with its source.
+use crate::cli::ReadArgs;
+use crate::failure::Failure;
+use crate::previous;
+use crate::sources::Disk;
+use crate::terminal;
+use receipt::pipeline::{self, Verified, VerifyOptions};
+use receipt::receipt::document::{Detail, Verdict};
+use receipt::report::{Excerpt, Shown, Style};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// A verified run and where it came from.
+pub(crate) struct Run {
+    disk: Disk,
+    subject: String,
+    pub(crate) verified: Verified,
+}
+
+impl Run {
+    /// Reads and judges what was named.
+    pub(crate) fn verify(paths: &[PathBuf], read: &ReadArgs, detail: Detail) -> Result<Self, Failure> {
+        let disk = Disk::default();
+        let inputs: Vec<_> = paths.iter().map(|path| Disk::name(path)).collect();
+        let previous = previous::load(read.previous.as_deref())?;
+        let options = VerifyOptions { detail, partial: read.partial, previous };
+        let verified = pipeline::verify(&disk, &inputs, &options)?;
+        let names: Vec<String> = inputs.iter().map(ToString::to_string).collect();
+        Ok(Run { disk, subject: names.join(" "), verified })
+    }
+
+    /// The source of what was found.
+    pub(crate) fn excerpts(&self, style: Style) -> Result<Vec<Vec<Excerpt>>, Failure> {
+        Ok(pipeline::excerpts(&self.disk, &self.verified, &terminal::renderer(style))?)
+    }
+
+    /// What a report is made of.
+    pub(crate) fn shown<'a>(&'a self, excerpts: &'a [Vec<Excerpt>]) -> Shown<'a> {
+        Shown { receipt: self.verified.sealed.receipt(), subject: &self.subject, excerpts }
+    }
+
+    /// What CI sees.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self.verified.sealed.receipt().verdict {
+            Verdict::Verified => ExitCode::SUCCESS,
+            Verdict::Violated => ExitCode::from(1),
+            Verdict::Rejected => ExitCode::from(3),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! One microbatch forward and backward into a gradient buffer: what a recorded `backward` event does.
+
+use crate::autograd::arena::Arena;
+use crate::autograd::commit::Overflow;
+use crate::autograd::gradients::Gradients;
+use crate::autograd::parameters::Parameters;
+use crate::autograd::tape::{Options, Tape};
+use crate::decoder::microbatch::Microbatch;
+use crate::decoder::model::Decoder;
+use crate::numeric::float::Precision;
+
+/// How a pass computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arithmetic {
+    /// Precision and threads of the tape.
+    pub options: Options,
+    /// Arithmetic of the loss.
+    pub loss_precision: Precision,
+}
+
+impl Default for Arithmetic {
+    fn default() -> Self {
+        Self::in_precision(Precision::Float64)
+    }
+}
+
+impl Arithmetic {
+    /// One thread; the loss in binary64 for binary64, else in binary32, as a contract has it by default.
+    #[must_use]
+    pub fn in_precision(precision: Precision) -> Self {
+        let loss_precision = if precision == Precision::Float64 { precision } else { Precision::Float32 };
+        Self { options: Options { precision, threads: 1 }, loss_precision }
+    }
+
+    /// The same on another number of threads, with the same bits.
+    #[must_use]
+    pub fn on_threads(self, threads: usize) -> Self {
+        Self { options: Options { threads, ..self.options }, ..self }
+    }
+}
+
+/// The loss numerator of a microbatch, without a derivative.
+///
+/// # Panics
+/// Where the decoder cannot take the microbatch ([`Decoder::check`]), which is a bug of the caller.
+#[must_use]
+pub fn loss_sum(
+    decoder: &Decoder,
+    parameters: &Parameters,
+    microbatch: &Microbatch,
+    arithmetic: Arithmetic,
+    arena: &mut Arena,
+) -> f64 {
+    let mut tape = Tape::new(parameters, arena, arithmetic.options);
+    let loss = decoder.loss_sum(&mut tape, microbatch, arithmetic.loss_precision);
+    tape.scalar(loss)
+}
+
+/// Runs the microbatch on the current parameters, adds `seed` times the gradient of its summed loss to `gradients`,
+/// and returns that loss. `seed` is the loss scale times the microbatch's weight: S·f.
+///
+/// # Errors
+/// [`Overflow`] where a gradient, or its sum with what was there, is not finite: nothing was added.
+///
+/// # Panics
+/// As [`loss_sum`].
+pub fn backward(
+    decoder: &Decoder,
+    parameters: &Parameters,
+    microbatch: &Microbatch,
+    seed: f64,
+    arithmetic: Arithmetic,
+    gradients: &mut Gradients,
+    arena: &mut Arena,
+) -> Result<f64, Overflow> {
+    let mut tape = Tape::new(parameters, arena, arithmetic.options);
+    let loss = decoder.loss_sum(&mut tape, microbatch, arithmetic.loss_precision);
+    let value = tape.scalar(loss);
+    tape.backward(loss, seed, gradients)?;
+    Ok(value)
+}

@@ -1,0 +1,129 @@
+//! The exponential of many numbers at once, with the bits of [`crate::numeric::math::exp`].
+//!
+//! Softmax over a vocabulary spends most of its time here. `libm::exp` takes one number and branches; this is the same
+//! algorithm (FreeBSD `e_exp.c`, as in the `libm` crate 0.2: reduction by ln 2, a polynomial of degree 5, one division)
+//! with every branch turned into a selection, so that the compiler can compute several numbers side by side. Groups
+//! with a number that is tiny or outside ±700 (where results overflow or become subnormal), NaN among them, go to `libm`.
+
+use crate::numeric::math;
+
+/// Numbers side by side. Of no consequence for the result.
+const GROUP: usize = 8;
+/// Beyond it `libm` decides.
+const LIMIT: f64 = 700.0;
+
+const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
+const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
+const INVERSE_LN2: f64 = std::f64::consts::LOG2_E;
+const P: [f64; 5] = [
+    1.666_666_666_666_660_2e-1,
+    -2.777_777_777_701_559_3e-3,
+    6.613_756_321_437_934e-5,
+    -1.653_390_220_546_525_2e-6,
+    4.138_136_797_057_238_5e-8,
+];
+/// `libm` compares the high words of numbers; these are the least numbers that pass.
+const ABOVE_HALF_LN2: f64 = f64::from_bits(0x3FD6_2E43 << 32);
+const FROM_THREE_HALVES_LN2: f64 = f64::from_bits(0x3FF0_A2B2 << 32);
+const NOT_TINY: f64 = f64::from_bits(0x3E30_0001 << 32);
+/// Adding and subtracting it rounds to an integer.
+const TO_INTEGER: f64 = 6_755_399_441_055_744.0;
+/// Its bits plus an integer are the bits of the sum, with room for the exponent's bias.
+const BIASED: f64 = 4_503_599_627_370_496.0 + 1023.0;
+
+/// Replaces every number by its exponential. To be called within a [`crate::numeric::vector::Kernel`].
+#[inline(always)]
+pub fn exp_all(values: &mut [f64]) {
+    let (groups, rest) = values.as_chunks_mut::<GROUP>();
+    for group in groups {
+        // Not `all`: without an early exit the comparison, too, is made side by side.
+        if group.iter().fold(true, |ordinary, x| ordinary & is_ordinary(*x)) {
+            group.iter_mut().for_each(|x| *x = exp_ordinary(*x));
+        } else {
+            group.iter_mut().for_each(|x| *x = math::exp(*x));
+        }
+    }
+    rest.iter_mut().for_each(|x| *x = math::exp(*x));
+}
+
+/// Whether the polynomial decides. For tiny numbers `libm` has 1 + x, which may round otherwise than the polynomial.
+#[inline(always)]
+fn is_ordinary(x: f64) -> bool {
+    (x.abs() < LIMIT) & ((x.abs() >= NOT_TINY) | (x == 0.0))
+}
+
+/// The exponential of an ordinary number.
+#[inline(always)]
+fn exp_ordinary(x: f64) -> f64 {
+    let (size, sign) = (x.abs(), 1.0_f64.copysign(x));
+    // k = x / ln 2, rounded to nearest by cutting off x / ln 2 ± 1/2; near 1 and near 0 it is known.
+    let quotient = INVERSE_LN2 * x + 0.5 * sign;
+    let near = (quotient + TO_INTEGER) - TO_INTEGER;
+    let cut = if near.abs() > quotient.abs() { near - sign } else { near };
+    let far = if size >= FROM_THREE_HALVES_LN2 { cut } else { sign };
+    let k = if size >= ABOVE_HALF_LN2 { far } else { 0.0 };
+
+    let (high, low) = (x - k * LN2_HIGH, k * LN2_LOW);
+    let r = high - low;
+    let square = r * r;
+    let c = r - square * (P[0] + square * (P[1] + square * (P[2] + square * (P[3] + square * P[4]))));
+    let y = 1.0 + (r * c / (2.0 - c) - low + high);
+    y * f64::from_bits((k + BIASED).to_bits() << 52)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::numeric::random::SplitMix64;
+    use crate::numeric::vector::{self, Kernel};
+
+    struct ExpAll<'a>(&'a mut [f64]);
+
+    impl Kernel for ExpAll<'_> {
+        type Output = ();
+
+        #[inline(always)]
+        fn run<const WIDE: bool>(self) {
+            exp_all(self.0);
+        }
+    }
+
+    fn check(values: &[f64]) {
+        for group in values.chunks(3 * GROUP + 1) {
+            let mut outputs: [Vec<f64>; 4] = std::array::from_fn(|_| group.to_vec());
+            exp_all(&mut outputs[0]);
+            let mut others = outputs[1..].iter_mut();
+            let units = vector::on_each(|| ExpAll(others.next().unwrap())).len();
+            for got in &outputs[..=units] {
+                for (got, x) in got.iter().zip(group) {
+                    assert_eq!(got.to_bits(), math::exp(*x).to_bits(), "exp({x:e}): {got:e}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn random_numbers_of_every_size() {
+        let mut stream = SplitMix64::new(1);
+        for scale in [1e-300, 1e-17, 1e-9, 1e-4, 0.1, 0.3, 1.0, 3.0, 30.0, 700.0, 800.0] {
+            let values: Vec<f64> = (0..20_000).map(|_| scale * stream.symmetric()).collect();
+            check(&values);
+        }
+    }
+
+    /// Around every number at which the algorithm decides: half-multiples of ln 2, the thresholds, the limits.
+    #[test]
+    fn neighbours_of_every_decision() {
+        let halves = (-2020..=2020).map(|halves| f64::from(halves) * std::f64::consts::LN_2 / 2.0);
+        let others = [0.0, ABOVE_HALF_LN2, FROM_THREE_HALVES_LN2, NOT_TINY, LIMIT, 709.79, 745.2, 1e300];
+        let mut values = vec![-0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MIN_POSITIVE, 5e-324];
+        for x in halves.chain(others) {
+            let (mut up, mut down) = (x, x);
+            for _ in 0..8 {
+                values.extend([up, down, -up, -down]);
+                (up, down) = (up.next_up(), down.next_down());
+            }
+        }
+        check(&values);
+    }
+}
