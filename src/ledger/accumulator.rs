@@ -110,6 +110,9 @@ pub(super) struct Growths<'a> {
 impl<'a> Growths<'a> {
     /// Those of a window; `None` where no buffer was recorded.
     pub(super) fn of(contract: &Contract, window: &'a Window, ledger: &WindowLedger) -> Option<Self> {
+        if !ledger.has_buffers {
+            return None;
+        }
         let mut growths = Growths {
             ranks: Vec::with_capacity(window.ranks.len()),
             parts: vec![None; ledger.microbatches.len()],

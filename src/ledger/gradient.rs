@@ -32,7 +32,7 @@ pub struct Gradients {
 impl<'a> Numerators<'a> {
     /// Those of a window; `None` unless every microbatch is finite and has one.
     pub fn of(window: &'a Window, ledger: &'a WindowLedger) -> Option<Self> {
-        let mut vectors: Vec<&[Finite]> = Vec::with_capacity(ledger.microbatches.len());
+        let mut vectors: Vec<&[Finite]> = Vec::new();
         let mut carried = ledger.carried.iter();
         for microbatch in &ledger.microbatches {
             let vector = match microbatch.source {

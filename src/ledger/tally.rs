@@ -22,10 +22,12 @@ use super::window::MeanOfMeans;
 use super::window::WindowLedger;
 use crate::canonical::Count;
 use crate::manifest::contract::Contract;
+use crate::manifest::event::Backward;
 use crate::manifest::event::Event;
 use crate::manifest::event::Logged;
 use crate::manifest::resume::Resume;
 use crate::manifest::resume::ResumedMicrobatch;
+use crate::manifest::window::Indexed;
 use crate::manifest::window::RankWindow;
 use crate::manifest::window::Window;
 use crate::numeric::exact::ExactSum;
@@ -117,6 +119,7 @@ impl Ledger {
             evidence: WindowEvidence::default(),
             carried: carried_in,
             buffers: self.buffers.clone(),
+            has_buffers: window.ranks.iter().flat_map(RankWindow::backwards).any(has_buffer),
         }
     }
 
@@ -195,6 +198,10 @@ fn drift(loss: f64, truth: f64) -> MeanOfMeans {
     let absolute_drift = (loss - truth).abs();
     let relative_drift = if absolute_drift == 0.0 { 0.0 } else { absolute_drift / truth.abs() };
     MeanOfMeans { loss, absolute_drift, relative_drift: relative_drift.is_finite().then_some(relative_drift) }
+}
+
+fn has_buffer((_, _, backward): (usize, &Indexed, &Backward)) -> bool {
+    backward.accumulated.is_some()
 }
 
 /// The microbatches that an earlier run had done of the window on a rank.

@@ -19,8 +19,46 @@ pub struct Weights {
     pub one_factor: Option<f64>,
     /// What the worst deviation is.
     pub explanation: Option<Explanation>,
-    /// Lowest and highest f_seen/f, of microbatches with a loss.
-    range: Option<(f64, f64)>,
+    /// Lowest and highest f_seen/f of microbatches with a loss, how many those are and how many of them are off.
+    ratios: Ratios,
+}
+
+/// f_seen/f over a window's microbatches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Ratios {
+    low: f64,
+    high: f64,
+    off: u64,
+    compared: u64,
+}
+
+impl Default for Ratios {
+    fn default() -> Self {
+        Ratios { low: f64::INFINITY, high: f64::NEG_INFINITY, off: 0, compared: 0 }
+    }
+}
+
+impl Ratios {
+    /// Takes in f_seen/f and whether it is beyond tolerance of 1.
+    #[inline]
+    pub(super) fn add(&mut self, ratio: f64, is_off: bool) {
+        self.low = self.low.min(ratio);
+        self.high = self.high.max(ratio);
+        self.off += u64::from(is_off);
+        self.compared += 1;
+    }
+
+    /// The factor that all of a window's weights are off by, if they are.
+    ///
+    /// One weight alone says nothing of that. Two that rounding threw agree to 1 part in 256 of their deviation once in
+    /// several hundred windows, three or more to 1 part in 64 once in tens of thousands.
+    pub(super) fn one_factor(self) -> Option<f64> {
+        let Ratios { low, high, off, compared } = self;
+        let share = if compared == 2 { 1.0 / 256.0 } else { 1.0 / 64.0 };
+        let least = (low - 1.0).abs().min((high - 1.0).abs());
+        let same_side = (low > 1.0) == (high > 1.0);
+        (compared > 1 && off == compared && same_side && high - low <= share * least).then_some(low.midpoint(high))
+    }
 }
 
 /// A microbatch whose weight is not the declared one.
@@ -67,10 +105,10 @@ impl Weights {
             return;
         }
         self.compared += 1;
-        let (low, high) = self.range.unwrap_or((ratio, ratio));
-        self.range = Some((low.min(ratio), high.max(ratio)));
         let relative = (ratio - 1.0).abs();
-        if relative > tolerance.relative + OWN_ROUNDING {
+        let is_off = relative > tolerance.relative + OWN_ROUNDING;
+        self.ratios.add(ratio, is_off);
+        if is_off {
             self.deviate(Deviation { microbatch: index, differentiated, expected, relative });
         }
     }
@@ -86,7 +124,7 @@ impl Weights {
     /// Says what the deviations are, once the window is complete; `terms` is m, its targets and microbatches.
     pub fn explain(&mut self, terms: u64, tolerance: WeightTolerance) {
         let Some(worst) = self.worst else { return };
-        self.one_factor = self.range.and_then(|(low, high)| one_factor(low, high, self.off, self.compared));
+        self.one_factor = self.ratios.one_factor();
         self.explanation = Some(match self.one_factor {
             Some(_) => Explanation::DifferentObjective,
             None => Explanation::of(worst.relative, terms, tolerance.arithmetic, 1.0),
@@ -94,14 +132,25 @@ impl Weights {
     }
 }
 
-/// The factor that all of a window's weights are off by, if they are: `low` and `high` are the least and the greatest
-/// f_seen/f, `off` of `compared` are beyond tolerance.
-///
-/// One weight alone says nothing of that. Two that rounding threw agree to 1 part in 256 of their deviation once in
-/// several hundred windows, three or more to 1 part in 64 once in tens of thousands.
-pub fn one_factor(low: f64, high: f64, off: u64, compared: u64) -> Option<f64> {
-    let share = if compared == 2 { 1.0 / 256.0 } else { 1.0 / 64.0 };
-    let least = (low - 1.0).abs().min((high - 1.0).abs());
-    let same_side = (low > 1.0) == (high > 1.0);
-    (compared > 1 && off == compared && same_side && high - low <= share * least).then_some(low.midpoint(high))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one_factor(ratios: &[f64]) -> Option<f64> {
+        let mut all = Ratios::default();
+        ratios.iter().for_each(|&ratio| all.add(ratio, (ratio - 1.0).abs() > 1e-9));
+        all.one_factor()
+    }
+
+    #[test]
+    fn one_factor_takes_two_weights_that_agree_far_better_than_they_are_right() {
+        assert_eq!(one_factor(&[0.5, 0.5, 0.5]), Some(0.5));
+        assert_eq!(one_factor(&[2.0, 2.0 + 1.0 / 128.0, 2.0]), Some(2.0 + 1.0 / 256.0));
+        assert_eq!(one_factor(&[2.0, 2.0 + 1.0 / 128.0]), None);
+        assert_eq!(one_factor(&[2.0, 2.0 + 1.0 / 32.0, 2.0]), None);
+        assert_eq!(one_factor(&[0.5]), None);
+        assert_eq!(one_factor(&[0.5, 1.0, 0.5]), None);
+        assert_eq!(one_factor(&[1.0 - 1e-8, 1.0 + 1e-8]), None);
+        assert_eq!(one_factor(&[]), None);
+    }
 }

@@ -48,6 +48,8 @@ pub struct WindowLedger {
     pub(super) carried: Vec<ResumedMicrobatch>,
     /// By rank, before the window.
     pub(super) buffers: Vec<BufferState>,
+    /// Whether any buffer was recorded.
+    pub(super) has_buffers: bool,
 }
 
 /// How a window ended on the ranks.

@@ -56,10 +56,10 @@ fn sources(finding: &FindingReport, excerpts: &[Excerpt], style: Style) -> Strin
             break;
         }
         out.push_str(&heading(finding, &excerpt.message, style));
-        match source {
+        match &*source {
             "" => out.push_str(&note("-->", words::place(&finding.place).into(), style)),
             source => {
-                out.push_str(&source.replace("##[", "##\\u{5b}"));
+                out.push_str(source);
                 out.push('\n');
             }
         }
@@ -99,16 +99,13 @@ fn note(mark: &str, line: Line, style: Style) -> String {
     }
 }
 
-/// The snippet from its ` --> ` line on; empty where it has none.
-fn without_title(snippet: &str) -> &str {
-    let mut start = 0;
-    for line in snippet.split_inclusive('\n') {
-        if is_origin(line) {
-            return snippet[start..].trim_end_matches('\n');
-        }
-        start += line.len();
-    }
-    ""
+/// The snippet from its ` --> ` line on, without the line `:::` that the renderer writes for a source without a name of
+/// its own; empty for a snippet without a source.
+fn without_title(snippet: &str) -> String {
+    let is_nameless = |line: &&str| without_colour(line).trim() == ":::";
+    let lines: Vec<&str> =
+        snippet.lines().skip_while(|line| !is_origin(line)).filter(|line| !is_nameless(line)).collect();
+    lines.join("\n").trim_end().replace("##[", "##\\u{5b}")
 }
 
 fn is_origin(line: &str) -> bool {
@@ -140,7 +137,7 @@ mod tests {
     use crate::report::testing::finding as made;
 
     fn excerpt(line: usize, title: &str) -> Excerpt {
-        let snippet = format!("{title}  --> run.jsonl:{line}:1\n   |\n {line} | {{##[x}}\n   | ^^ here\n");
+        let snippet = format!("{title}  --> run.jsonl:{line}:1\n   |\n  ::: \n {line} | {{##[x}}\n   | ^^ here\n");
         Excerpt { message: format!("fault on line {line}"), snippet }
     }
 

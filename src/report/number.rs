@@ -5,10 +5,14 @@ use crate::canonical;
 /// Significant digits of a ratio.
 const DIGITS: usize = 6;
 
-/// The shortest decimal that reads back to the same number, as a receipt's JSON has it.
+/// The shortest decimal that reads back to the same number: as a receipt's JSON has it, but for small numbers, which
+/// have an exponent in place of zeros.
 pub fn exact(value: f64) -> String {
     if !value.is_finite() {
         return value.to_string();
+    }
+    if value != 0.0 && value.abs() < 1e-4 {
+        return format!("{value:e}");
     }
     let mut out = Vec::new();
     canonical::number(&mut out, value);
@@ -72,7 +76,9 @@ mod tests {
 
     #[test]
     fn exact_numbers_read_back() {
-        for (value, text) in [(0.1 + 0.2, "0.30000000000000004"), (0.64, "0.64"), (3.0, "3"), (1e300, "1e+300")] {
+        for (value, text) in
+            [(0.1 + 0.2, "0.30000000000000004"), (0.64, "0.64"), (3.0, "3"), (1e300, "1e+300"), (1e-5, "1e-5")]
+        {
             assert_eq!(exact(value), text);
             assert_eq!(text.parse(), Ok(value));
         }
@@ -99,7 +105,7 @@ mod tests {
             assert_eq!(ratio(value), text);
         }
         assert_eq!(percent(1.0 / 6.0), "16.7 %");
-        assert_eq!(near_one(1.0 - 0.5_f64.powi(20)), "1 - 9.5e-7");
+        assert_eq!(near_one(1.0 - 1.0 / 1_048_576.0), "1 - 9.5e-7");
         assert_eq!(near_one(1.25), "1.25");
     }
 

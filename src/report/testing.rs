@@ -224,9 +224,9 @@ fn counterexample(made: &[Made]) -> CounterexampleReport {
         window: Some(count(0)),
         valid_targets: made.iter().map(|made| count(made.0)).collect(),
         loss_sums: made.iter().map(|made| finite(made.1)).collect(),
-        token_mean: report.loss.expect("a loss"),
+        loss: report.loss.expect("a loss"),
         mean_of_means: drift.loss.expect("a loss"),
         absolute_drift: drift.absolute_drift.expect("a drift"),
-        relative_drift: drift.relative_drift.expect("a drift"),
+        relative_drift: drift.relative_drift,
     }
 }

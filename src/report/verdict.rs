@@ -6,6 +6,7 @@ use super::headline::Headline;
 use super::headline::root_causes;
 use super::layout::Line;
 use super::layout::Role;
+use super::layout::prose;
 use super::layout::text;
 use super::words;
 use crate::finding::Severity;
@@ -24,7 +25,7 @@ pub fn text(shown: &Shown<'_>, style: Style) -> String {
     let headline = Headline::of(receipt);
     line(headline.sentence.into());
     if let Some(change) = headline.change {
-        line(Line::new().strong("to change:").text(format!(" {change}")));
+        line(Line::new().strong("what to change:").text(" ").join(prose::spans(&change)));
     }
     if receipt.verdict != Verdict::Rejected {
         line(format!("rests on: {}", rests_on(receipt)).into());
@@ -47,18 +48,15 @@ pub fn text(shown: &Shown<'_>, style: Style) -> String {
 /// Which evidence the verdict rests on, in words.
 pub fn rests_on(receipt: &Receipt) -> String {
     let Some(evidence) = &receipt.evidence else { return "nothing".to_owned() };
-    let said = |(kind, extent): (&Evidence, &Presence)| {
-        let kind = kind_in_words(*kind);
-        match extent {
-            Presence::All => Some(format!("{kind} (all windows)")),
-            Presence::Some => Some(format!("{kind} (some windows)")),
-            Presence::None => None,
-        }
+    let of = |wanted: Presence, where_: &str| {
+        let kinds = evidence.iter().filter(|(_, presence)| **presence == wanted).map(|(kind, _)| kind_in_words(*kind));
+        let kinds: Vec<String> = kinds.map(str::to_owned).collect();
+        (!kinds.is_empty()).then(|| format!("{} {where_}", words::list(&kinds)))
     };
-    let said: Vec<String> = evidence.iter().filter_map(said).collect();
-    match said.as_slice() {
+    let said = [of(Presence::All, "(all windows)"), of(Presence::Some, "(some windows)")];
+    match said.into_iter().flatten().collect::<Vec<_>>().as_slice() {
         [] => "the order and number of events alone".to_owned(),
-        said => format!("{}; the order and number of events", said.join(", ")),
+        said => format!("{}; the order and number of events", said.join("; ")),
     }
 }
 
@@ -173,8 +171,8 @@ error[GA201] loss-drift: logged loss 0.5333333333333333
   --> rank 0, event 5, window 0, at /logged/loss
   = symptom of GA203 weight-drift
 
-This run averaged each microbatch by itself, and then averaged the averages (mean-of-means), where the contract declares token-mean/1.
-to change: Sum each microbatch's loss (reduction=\"sum\") and divide by the valid targets of the whole window.
+This run averaged each microbatch by itself, and then averaged the averages (mean-of-means), where every target of a window was to count the same (token-mean/1); one counted for 3.33 times its share.
+what to change: Sum each microbatch's loss (reduction=\"sum\") and divide by the valid targets of the whole window.
 rests on: weights (all windows); the order and number of events
 diagnosis: mean-of-means explains every backward loss
 2 windows, 6 microbatches, 20 valid targets; 2 updates applied
@@ -197,7 +195,7 @@ error[GA103] unexpected-shape: unknown field `formulas`
 error[GA107] bad-identifier: `::error::x\\u{1b}[31m`
   --> rank 0, event 2, at /backward/microbatch
 
-The manifest lacks a field, has an unknown one, or has one of the wrong type: nothing was computed.
+The manifest lacks a field, has an unknown one, or has one of the wrong type: unknown field `formulas`. Nothing was computed.
 ";
         assert!(text.starts_with(expected), "{text}");
         assert!(

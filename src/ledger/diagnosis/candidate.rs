@@ -85,16 +85,11 @@ pub(super) struct Candidate {
     /// Windows with evidence in which its weights are not known: a count was not recorded, or there is no window
     /// before.
     pub(super) unknown: u64,
-    /// By [`Recipe::number`]: those that gave a microbatch another weight in some window.
-    pub(super) differs: u128,
+    /// Candidates of one class gave every microbatch the same weight so far.
+    pub(super) class: u32,
 }
 
 impl Candidate {
-    /// Its place in [`Candidate::differs`].
-    pub(super) fn bit(&self) -> u128 {
-        1 << self.recipe.number()
-    }
-
     /// How it fares against a kind of evidence.
     pub(super) fn fit(&self, kind: Kind) -> &Fit {
         &self.fits[kind as usize]
@@ -125,6 +120,10 @@ pub(super) enum Inverse {
     Constant(f64),
     /// So much times n.
     Targets(f64),
+    /// So much times n/u.
+    TargetsByUnshifted(f64),
+    /// So much times n/rows.
+    TargetsByRows(f64),
     /// Whatever the base gives each, divided by the factor.
     Each(Base, f64),
 }
@@ -136,6 +135,7 @@ impl Inverse {
         let base = if recipe.base.overwrites() { declared } else { recipe.base };
         let Some(first) = first else { return Inverse::Unknown };
         let Some(fraction) = counts.fraction(base, first) else { return Inverse::Unknown };
+        let by_reduction = |count: u64| count as f64 / counts.reduction as f64;
         match base {
             Base::TokenMean | Base::UnshiftedCount | Base::SlotMean | Base::StaleDenominator | Base::Unnormalized => {
                 Inverse::Constant(fraction.inverse() / factor)
@@ -144,6 +144,10 @@ impl Inverse {
                 Inverse::Constant(fraction.inverse() / factor)
             }
             Base::MeanOfMeans => Inverse::Targets(fraction.inverse() / first.valid_targets as f64 / factor),
+            Base::UnshiftedWeightedMeans => {
+                Inverse::TargetsByUnshifted(counts.unshifted_targets.map_or(f64::NAN, by_reduction) / factor)
+            }
+            Base::RowWeighted => Inverse::TargetsByRows(counts.rows.map_or(f64::NAN, by_reduction) / factor),
             _ => Inverse::Each(base, factor),
         }
     }
@@ -155,9 +159,19 @@ impl Inverse {
             Inverse::Unknown => None,
             Inverse::Constant(inverse) => Some(inverse),
             Inverse::Targets(coefficient) => Some(coefficient * microbatch.valid_targets as f64),
+            Inverse::TargetsByUnshifted(coefficient) => {
+                Some(by(coefficient, microbatch, microbatch.unshifted_targets?))
+            }
+            Inverse::TargetsByRows(coefficient) => Some(by(coefficient, microbatch, microbatch.rows?)),
             Inverse::Each(base, factor) => Some(counts.fraction(base, microbatch)?.inverse() / factor),
         }
     }
+}
+
+/// So much times n over a count; infinite, a weight of 0, where the count is 0.
+#[inline]
+fn by(coefficient: f64, microbatch: &Microbatch, count: u64) -> f64 {
+    coefficient * microbatch.valid_targets as f64 / count as f64
 }
 
 /// The recipes that are told apart in one kind of window: those that stand for others there are left out.
@@ -166,6 +180,6 @@ pub(super) fn distinct(ranks: u64, full: bool) -> Vec<Candidate> {
         let seen = if full { recipe.in_full_window() } else { *recipe };
         seen.on(ranks) == *recipe
     };
-    let candidate = |recipe| Candidate { recipe, fits: [Fit::default(); 5], unknown: 0, differs: 0 };
+    let candidate = |recipe| Candidate { recipe, fits: [Fit::default(); 5], unknown: 0, class: 0 };
     Recipe::all().filter(stands_for_itself).map(candidate).collect()
 }

@@ -127,7 +127,7 @@ fn are_equal(domains: &[&Domain], ranks: u64, left: Recipe, right: Recipe) -> bo
     domains.iter().all(|domain| {
         let standing = [left, right].map(|recipe| domain.standing_for(recipe, ranks));
         let [Some(left), Some(right)] = standing else { return false };
-        left.differs & right.bit() == 0
+        left.class == right.class
     })
 }
 

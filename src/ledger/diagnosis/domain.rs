@@ -7,7 +7,7 @@ use super::recipe::Recipe;
 use crate::ledger::base::Base;
 use crate::ledger::microbatch::Microbatch;
 use crate::ledger::weights::OWN_ROUNDING;
-use crate::ledger::weights::one_factor;
+use crate::ledger::weights::Ratios;
 use crate::ledger::window::WindowLedger;
 
 /// Relative distance up to which two weights computed differently from the same counts are the same.
@@ -75,14 +75,23 @@ impl Domain {
                 inverse
             })
             .collect();
+        // The first of each class, as it was before this window, and of what leaves it now.
+        let mut leaders: Vec<(u32, usize)> = Vec::new();
         for index in 0..self.candidates.len() {
-            for other in index + 1..self.candidates.len() {
-                let [this, that] = [self.candidates[index], self.candidates[other]];
-                let open =
-                    this.differs & that.bit() == 0 && this.is_viable(self.recorded) && that.is_viable(self.recorded);
-                if open && !agree(inverses[index], inverses[other], ledger) {
-                    self.candidates[index].differs |= that.bit();
-                    self.candidates[other].differs |= this.bit();
+            if !self.candidates[index].is_viable(self.recorded) {
+                continue;
+            }
+            let was = self.candidates[index].class;
+            let mut of_class = leaders.iter().filter(|&&(class, _)| class == was).peekable();
+            let is_first = of_class.peek().is_none();
+            let leader = of_class.find(|&&(_, leader)| agree(inverses[index], inverses[leader], ledger));
+            match leader {
+                Some(&(_, leader)) => self.candidates[index].class = self.candidates[leader].class,
+                None => {
+                    if !is_first {
+                        self.candidates[index].class = self.candidates[index].recipe.number();
+                    }
+                    leaders.push((was, index));
                 }
             }
         }
@@ -105,7 +114,7 @@ fn worst(inverse: Inverse, ledger: &WindowLedger) -> Option<f64> {
         Inverse::Targets(coefficient) => {
             Some(greatest(microbatches, |microbatch| coefficient * microbatch.valid_targets as f64))
         }
-        Inverse::Each(..) => {
+        _ => {
             let counts = &ledger.counts;
             let known = |microbatch: &Microbatch| inverse.get(counts, microbatch).is_some();
             let seen = |microbatch: &&Microbatch| microbatch.seen().is_some();
@@ -124,15 +133,13 @@ fn greatest(microbatches: &[Microbatch], inverse: impl Fn(&Microbatch) -> f64) -
 
 /// Whether all of a window's weights are off by one factor: that is a denominator, and never rounding.
 fn is_off_by_one_factor(inverse: Inverse, ledger: &WindowLedger, relative: f64) -> bool {
-    let (mut low, mut high, mut off, mut compared) = (f64::INFINITY, f64::NEG_INFINITY, 0, 0);
+    let mut ratios = Ratios::default();
     for microbatch in &ledger.microbatches {
         let Some((seen, inverse)) = microbatch.seen().zip(inverse.get(&ledger.counts, microbatch)) else { continue };
         let ratio = seen * inverse;
-        (low, high) = (low.min(ratio), high.max(ratio));
-        compared += 1;
-        off += u64::from((ratio - 1.0).abs() > relative + OWN_ROUNDING);
+        ratios.add(ratio, (ratio - 1.0).abs() > relative + OWN_ROUNDING);
     }
-    one_factor(low, high, off, compared).is_some()
+    ratios.one_factor().is_some()
 }
 
 /// Whether two recipes give every microbatch of a window the same weight, or one of them is not known.

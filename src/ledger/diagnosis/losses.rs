@@ -13,10 +13,19 @@ use crate::manifest::limits::LOGGED_WINDOWS;
 use crate::numeric::tolerance::Tolerance;
 use std::collections::VecDeque;
 
-/// The losses that every base gives the latest windows in a row.
+/// Windows without any logged loss after which none is awaited any more.
+const PATIENCE: usize = 512;
+
+/// The losses that every base gives the latest windows in a row, as far as logs may ask for them: before the first
+/// logged loss it is not known over how many windows logs are averaged, and later only averaged ones need the past.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Predictions {
     windows: VecDeque<Prediction>,
+    /// Whether any loss was logged, and whether any was averaged over windows.
+    is_logged: bool,
+    is_averaged: bool,
+    /// Windows that waited for the first logged loss.
+    awaited: usize,
 }
 
 /// What every base gives one window, in nats; NaN where that is not known or not asked.
@@ -46,6 +55,18 @@ impl Predictions {
             actual: counts.microbatches as f64,
             ranks: counts.world_size as f64,
         });
+    }
+
+    /// Whether the next window's losses may be asked for; `spans` are those of the losses logged about it.
+    pub(super) fn are_wanted(&mut self, spans: impl Iterator<Item = u64>) -> bool {
+        let mut is_logged_now = false;
+        for span in spans {
+            is_logged_now = true;
+            self.is_averaged |= span > 1;
+        }
+        self.is_logged |= is_logged_now;
+        self.awaited += 1;
+        is_logged_now || self.is_averaged || !self.is_logged && self.awaited < PATIENCE
     }
 
     /// A window that no logged mean goes across.
@@ -85,10 +106,10 @@ fn loss(ledger: &WindowLedger, base: Base) -> Option<f64> {
     Some(sum / ledger.counts.reduction.max(1) as f64)
 }
 
-/// The bases that a domain still has a candidate of.
-pub(super) fn asked(domains: &[&Domain]) -> [bool; Base::COUNT] {
+/// The bases that domains still have a candidate of.
+pub(super) fn asked(domains: [&Domain; 2]) -> [bool; Base::COUNT] {
     let mut asked = [false; Base::COUNT];
-    for candidate in domains.iter().flat_map(|domain| &domain.candidates) {
+    for candidate in domains.into_iter().flat_map(|domain| &domain.candidates) {
         asked[candidate.recipe.base.index()] |= !candidate.fit(Kind::Loss).is_dead();
     }
     asked

@@ -16,6 +16,7 @@ mod vectors;
 use super::base::Base;
 use super::claim::logged;
 use super::window::WindowLedger;
+use crate::canonical::Count;
 use crate::manifest::contract::Contract;
 use crate::manifest::window::Window;
 use crate::numeric::rounding::Arithmetic;
@@ -128,16 +129,23 @@ impl Diagnosis {
     }
 
     fn compare_losses(&mut self, window: &Window, ledger: &WindowLedger) {
+        let losses = || logged(window).map(|(_, _, logged)| logged).filter(|logged| logged.loss.is_some());
+        let spans = losses().map(|logged| logged.windows.map_or(1, Count::get));
+        if !self.predictions.are_wanted(spans) {
+            self.predictions.interrupt();
+            return;
+        }
         let [logged_full, logged_other] = &mut self.logged;
-        let asked = losses::asked(&[&self.full, &self.other, logged_full, logged_other]);
-        self.predictions.push(ledger, self.setting.declared, asked);
-        for (_, _, logged) in logged(window) {
+        let alike = if ledger.is_full() { [&self.full, &*logged_full] } else { [&self.other, &*logged_other] };
+        self.predictions.push(ledger, self.setting.declared, losses::asked(alike));
+        for logged in losses() {
             let (predictions, tolerance) = (&self.predictions, self.tolerance);
             losses::compare(predictions, tolerance, ledger, logged, [&mut self.full, &mut self.other]);
             losses::compare(predictions, tolerance, ledger, logged, [&mut *logged_full, &mut *logged_other]);
         }
-        for domain in [logged_full, logged_other] {
-            losses::drop_dead(domain);
+        if losses().next().is_some() {
+            losses::drop_dead(logged_full);
+            losses::drop_dead(logged_other);
         }
     }
 

@@ -41,6 +41,12 @@ struct Options {
     accumulated: bool,
 }
 
+impl Options {
+    fn round(self, value: f64) -> f64 {
+        if self.single { f64::from(value as f32) } else { value }
+    }
+}
+
 const PLAIN: Options = Options {
     ranks: 1,
     mean: true,
@@ -120,89 +126,111 @@ fn run(recipe: Recipe, options: Options) -> Run {
 }
 
 fn run_with(recipe: Recipe, options: Options, declared: Value) -> Run {
-    let round = |value: f64| if options.single { f64::from(value as f32) } else { value };
-    let c = if options.mean { options.ranks as f64 } else { 1.0 };
     let mut ranks = vec![Vec::new(); options.ranks];
     let mut previous = None;
     for (number, window) in data(options).iter().enumerate() {
-        let times = factor(recipe.factor, window[0].len() as f64, options.ranks as f64);
-        let f = |rank, index| times * weight(recipe.base, window, previous, rank, index, options.mean);
-        let kept = |index: usize, k: usize| match recipe.base {
-            Base::LastMicrobatchOnly => index + 1 == k,
-            Base::FirstMicrobatchOnly => index == 0,
-            _ => true,
-        };
-        let (mut loss, mut gradient, mut local) = (0.0, [0.0; 2], vec![[0.0; 2]; options.ranks]);
+        let made = Made::by(recipe, options, window, previous);
         for (rank, events) in ranks.iter_mut().enumerate() {
-            for (index, data) in window[rank].iter().enumerate() {
-                let (f, k) = (f(rank, index), window[rank].len());
-                loss += round(f * data.loss) / c;
-                let later = options.rescale.unwrap_or(1.0);
-                let auxiliary = if options.auxiliary { 0.25 } else { 0.0 };
-                for element in 0..2 {
-                    let added = f * data.gradient[element];
-                    gradient[element] += if kept(index, k) { added / c } else { 0.0 };
-                    local[rank][element] = match recipe.base {
-                        Base::LastMicrobatchOnly => added,
-                        Base::FirstMicrobatchOnly if index > 0 => local[rank][element],
-                        _ => local[rank][element] + added,
-                    };
-                }
-                let mut fields = json!({
-                    "window": number, "microbatch": format!("w{number}-r{rank}-m{index}"), "valid_targets": data.n,
-                    "loss_sum": data.loss, "rows": data.rows, "slots": data.slots, "unshifted_targets": data.u,
-                });
-                if options.weights {
-                    fields["backward_loss"] = json!(round(f * data.loss / later) + auxiliary);
-                }
-                if options.auxiliary {
-                    fields["auxiliary_loss"] = json!(auxiliary);
-                }
-                if options.ranks > 1 {
-                    fields["sync"] = json!(index + 1 == k);
-                }
-                if options.gradient || options.norm || options.accumulated {
-                    fields["gradient_sum"] = json!(data.gradient);
-                }
-                if options.accumulated && (options.ranks == 1 || index + 1 < k) {
-                    fields["accumulated"] = json!(local[rank].map(|value| round(value / later)));
-                }
-                events.push(json!({"backward": fields}));
+            for index in 0..window[rank].len() {
+                events.push(json!({"backward": made.backward(options, window, (number, rank, index))}));
             }
-        }
-        for events in &mut ranks {
             if let Some(factor) = options.rescale {
                 events.push(json!({"rescale": {"factor": factor}}));
             }
-            let mut logged = json!({"window": number});
-            if options.logged {
-                logged["loss"] = json!(loss);
-            }
-            if options.gradient {
-                logged["gradient"] = json!(gradient.map(round));
-            }
-            if options.norm {
-                logged["grad_norm"] = json!(round(gradient[0].hypot(gradient[1])));
-            }
-            events.push(json!({"logged": logged}));
+            events.push(json!({"logged": made.logged(options, number)}));
             events.push(json!({"optimizer_step": {"window": number, "outcome": "applied"}}));
             events.push(json!("zero_grad"));
         }
         previous = Some(window.iter().flatten().map(|data| data.n).sum());
     }
     let relative = if options.single { 1e-5 } else { 1e-10 };
-    let mut contract = contract(json!({
+    let mut with = json!({
         "accumulation_steps": 4, "world_size": options.ranks, "precision": "float32", "loss_precision": "float32",
         "gradient_reduction": if options.mean { "mean" } else { "sum" },
         "gradient_basis": {"kind": "complete", "dimension": 2},
         "tolerance": {"absolute": relative / 10.0, "relative": relative},
-    }));
-    if let Value::Object(declared) = declared {
-        let mut whole = serde_json::to_value(&contract).expect("JSON");
-        whole.as_object_mut().expect("an object").extend(declared);
-        contract = serde_json::from_value(whole).expect("a contract");
+    });
+    with.as_object_mut().expect("an object").extend(declared.as_object().expect("an object").clone());
+    Run::new(contract(with), ranks)
+}
+
+/// What a recipe makes of a window.
+struct Made {
+    /// By rank and backward.
+    weights: Vec<Vec<f64>>,
+    /// What each backward leaves in its rank's buffers, after every rescale and before any all-reduce.
+    buffers: Vec<Vec<[f64; 2]>>,
+    loss: f64,
+    gradient: [f64; 2],
+}
+
+impl Made {
+    fn by(recipe: Recipe, options: Options, window: &[Vec<Data>], previous: Option<u64>) -> Self {
+        let c = if options.mean { options.ranks as f64 } else { 1.0 };
+        let times = factor(recipe.factor, window[0].len() as f64, options.ranks as f64);
+        let mut made = Made { weights: Vec::new(), buffers: Vec::new(), loss: 0.0, gradient: [0.0; 2] };
+        for (rank, microbatches) in window.iter().enumerate() {
+            let (mut weights, mut buffers, mut held) = (Vec::new(), Vec::new(), [0.0; 2]);
+            for (index, data) in microbatches.iter().enumerate() {
+                let f = times * weight(recipe.base, window, previous, rank, index, options.mean);
+                made.loss += options.round(f * data.loss) / c;
+                held = std::array::from_fn(|element| match recipe.base {
+                    Base::LastMicrobatchOnly => f * data.gradient[element],
+                    Base::FirstMicrobatchOnly if index > 0 => held[element],
+                    _ => held[element] + f * data.gradient[element],
+                });
+                weights.push(f);
+                buffers.push(held);
+            }
+            made.gradient = std::array::from_fn(|element| made.gradient[element] + held[element] / c);
+            made.weights.push(weights);
+            made.buffers.push(buffers);
+        }
+        made
     }
-    Run::new(contract, ranks)
+
+    fn backward(&self, options: Options, window: &[Vec<Data>], at: (usize, usize, usize)) -> Value {
+        let (number, rank, index) = at;
+        let data = window[rank][index];
+        let is_last = index + 1 == window[rank].len();
+        let later = options.rescale.unwrap_or(1.0);
+        let mut fields = json!({
+            "window": number, "microbatch": format!("w{number}-r{rank}-m{index}"), "valid_targets": data.n,
+            "loss_sum": data.loss, "rows": data.rows, "slots": data.slots, "unshifted_targets": data.u,
+        });
+        let auxiliary = if options.auxiliary { 0.25 } else { 0.0 };
+        if options.weights {
+            let loss = options.round(self.weights[rank][index] * data.loss / later);
+            fields["backward_loss"] = json!(loss + auxiliary);
+        }
+        if options.auxiliary {
+            fields["auxiliary_loss"] = json!(auxiliary);
+        }
+        if options.ranks > 1 {
+            fields["sync"] = json!(is_last);
+        }
+        if options.gradient || options.norm || options.accumulated {
+            fields["gradient_sum"] = json!(data.gradient);
+        }
+        if options.accumulated && (options.ranks == 1 || !is_last) {
+            fields["accumulated"] = json!(self.buffers[rank][index].map(|value| options.round(value / later)));
+        }
+        fields
+    }
+
+    fn logged(&self, options: Options, number: usize) -> Value {
+        let mut logged = json!({"window": number});
+        if options.logged {
+            logged["loss"] = json!(self.loss);
+        }
+        if options.gradient {
+            logged["gradient"] = json!(self.gradient.map(|value| options.round(value)));
+        }
+        if options.norm {
+            logged["grad_norm"] = json!(options.round(self.gradient[0].hypot(self.gradient[1])));
+        }
+        logged
+    }
 }
 
 fn is_named(report: &DiagnosisReport, recipe: Recipe) -> bool {
@@ -399,4 +427,47 @@ fn nothing_recorded_is_nothing_diagnosed() {
     let report = run(Recipe::TOKEN_MEAN, silent).diagnosed();
     assert_eq!((report.recipes.len(), report.control), (0, false));
     assert!(report.text.contains("nothing was recorded"));
+}
+
+/// The window that separates nearly all recipes, and what each logs for it (six decimals).
+#[test]
+fn the_separating_window_has_the_known_losses() {
+    let counts = [[1, 2, 3], [10, 4, 8]];
+    let losses = [[2.0, 3.0, 7.5], [12.0, 9.0, 10.0]];
+    let rows = [[1, 2, 1], [3, 1, 2]];
+    let diagnosed = |logged: Value| {
+        let rank = |rank: usize| {
+            let microbatch = |index: usize| {
+                let (n, loss) = (counts[rank][index], losses[rank][index]);
+                json!({"backward": {"window": 0, "microbatch": format!("r{rank}m{index}"), "valid_targets": n,
+                    "loss_sum": loss, "gradient_sum": [loss], "sync": index == 2, "rows": rows[rank][index],
+                    "unshifted_targets": n + rows[rank][index], "slots": n + 40}})
+            };
+            let mut logged = logged.clone();
+            logged["window"] = json!(0);
+            logged["decimals"] = json!(6);
+            let step = json!({"optimizer_step": {"window": 0, "outcome": "applied"}});
+            vec![microbatch(0), microbatch(1), microbatch(2), json!({"logged": logged}), step]
+        };
+        let declared = json!({"world_size": 2, "gradient_reduction": "mean",
+                              "gradient_basis": {"kind": "coordinates", "dimension": 1}});
+        Run::new(contract(declared), vec![rank(0), rank(1)]).diagnosed().recipes
+    };
+    for (loss, recipe) in [
+        (1.553571, "token-mean"),
+        (1.783333, "mean-of-means"),
+        (1.746212, "rank-token-mean"),
+        (1.621212, "microbatch-global-mean"),
+        (1.585, "row-weighted"),
+        (5.35, "sum-of-means"),
+        (0.517857, "divided-twice"),
+        (0.776786, "world-size-lost"),
+        (1.144737, "unshifted-count"),
+    ] {
+        assert_eq!(diagnosed(json!({"loss": loss}))[0], recipe);
+    }
+    assert_eq!(diagnosed(json!({"gradient": [0.625]})), ["last-microbatch-only"]);
+    assert_eq!(diagnosed(json!({"gradient": [0.5]})), ["first-microbatch-only"]);
+    // Doubled buffers are no recipe; GA207 names them.
+    assert_eq!(diagnosed(json!({"gradient": [3.482143]})), [""; 0]);
 }

@@ -30,7 +30,7 @@ fn explained(diagnosis: &Diagnosis, conclusion: &Conclusion, sentences: &mut Vec
     if !conclusion.recipes.is_empty() {
         let based = basis(diagnosis, conclusion);
         sentences.push(format!("{based} follow {}", list(&conclusion.recipes)));
-        apart(&conclusion.recipes, sentences);
+        apart(diagnosis, &conclusion.recipes, sentences);
         if !conclusion.controls.is_empty() {
             let controls: Vec<&str> = conclusion.controls.iter().map(|base| base.name()).collect();
             let named = controls.join(", ");
@@ -82,11 +82,31 @@ fn recorded(diagnosis: &Diagnosis, set: &[Kind]) -> Vec<&'static str> {
     set.iter().filter(has).map(|kind| kind.name()).collect()
 }
 
-/// That several recipes are named because these windows show no difference.
-fn apart(recipes: &[Recipe], sentences: &mut Vec<String>) {
-    if recipes.len() > 1 {
-        sentences.push("these windows cannot tell them apart".to_owned());
+/// That several recipes are named because these windows show no difference, and why not.
+fn apart(diagnosis: &Diagnosis, recipes: &[Recipe], sentences: &mut Vec<String>) {
+    if recipes.len() < 2 {
+        return;
     }
+    let facts = diagnosis.facts;
+    let merged = |merge: &dyn Fn(Recipe) -> Recipe, recipes: &[Recipe]| {
+        let mut merged: Vec<Recipe> = recipes.iter().map(|&recipe| merge(recipe)).collect();
+        merged.sort();
+        merged.dedup();
+        merged
+    };
+    let mut why = Vec::new();
+    let on_ranks = merged(&|recipe| recipe.on(facts.ranks), recipes);
+    if on_ranks.len() < recipes.len() {
+        why.push("there is one rank");
+    }
+    let full = if facts.all_full { merged(&Recipe::in_full_window, &on_ranks) } else { on_ranks.clone() };
+    if full.len() < on_ranks.len() {
+        why.push("every window has K microbatches");
+    }
+    if full.len() > 1 {
+        why.push("their counts give too nearly the same weights");
+    }
+    sentences.push(format!("these windows cannot tell them apart: {}", why.join(", ")));
 }
 
 /// That nothing explains everything, and what almost does.

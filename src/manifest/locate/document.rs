@@ -14,7 +14,6 @@ use crate::manifest::open::document;
 use crate::manifest::read::ReadError;
 use crate::manifest::read::decode;
 use crate::manifest::read::lines::Lines;
-use crate::manifest::read::terms::Dimension;
 use crate::manifest::read::terms::Terms;
 use crate::manifest::source::SourceName;
 use crate::manifest::source::Sources;
@@ -71,7 +70,7 @@ fn in_event(tree: &Tree<'_>, text: &[u8], layout: &Layout, wanted: Wanted<'_>) -
     let whole = event.elements().nth(usize::try_from(wanted.place.event?).ok()?)?.span();
     let event = &text[whole.clone()];
     let field = wanted.place.field.as_deref().unwrap_or_default();
-    let terms = Terms { dimension: Dimension::Unknown, partial: false };
+    let terms = Terms::of(None, false);
     let faults = decode::event(event, false, &terms).err().unwrap_or_default();
     let span = told(&faults, field, wanted).or_else(|| Some(descend(&json::parse(event), field)?.span()))?;
     Some(whole.start + span.start..whole.start + span.end)

@@ -10,7 +10,6 @@ use crate::manifest::read::ReadError;
 use crate::manifest::read::decode;
 use crate::manifest::read::lines::Lines;
 use crate::manifest::read::lines::Piece;
-use crate::manifest::read::terms::Dimension;
 use crate::manifest::read::terms::Terms;
 use crate::manifest::source::SourceName;
 use crate::manifest::source::Sources;
@@ -79,7 +78,7 @@ fn location(name: &SourceName, number: u64, offset: u64, line: &[u8], is_last: b
 }
 
 fn span(number: u64, line: &[u8], is_last: bool, pointer: &str, wanted: Wanted<'_>) -> Range<usize> {
-    let terms = Terms { dimension: Dimension::Unknown, partial: false };
+    let terms = Terms::of(None, false);
     let faults = match number {
         0 => header::read(line).faults,
         _ => decode::event(line, is_last, &terms).err().unwrap_or_default(),

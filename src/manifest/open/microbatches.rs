@@ -20,7 +20,6 @@ use crate::manifest::read::ReadError;
 use crate::manifest::read::lines::Lines;
 use crate::manifest::read::pool::Pool;
 use crate::manifest::read::stream::Feed;
-use crate::manifest::read::terms::Dimension;
 use crate::manifest::read::terms::Terms;
 use crate::manifest::replay::ReplayOptions;
 use crate::manifest::source::SourceName;
@@ -51,7 +50,7 @@ pub(super) fn open(inputs: Vec<(SourceName, Lines)>, partial: bool) -> Result<Op
         .collect();
     ranks::check(&claims, world_size, true, &mut findings);
 
-    let terms = Terms { dimension: Dimension::from(contract.as_ref()), partial };
+    let terms = Terms::of(contract.as_ref(), partial);
     let layout = Layout::of_files(files.iter().map(|file| (file.rank, Origin::Lines(file.name.clone()))));
     let (pool, pace) = (Arc::new(Pool::default()), pace(files.len()));
     let stream = |File { rank, name, lines, header }: File| {

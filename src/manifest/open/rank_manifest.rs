@@ -58,7 +58,7 @@ pub(super) fn open(sources: &dyn Sources, name: &SourceName, lines: Lines, parti
     let origins = entries.iter().enumerate().map(|(index, _)| Origin::Entry(index));
     let mut layout = Layout::of_document(name.clone(), given.iter().copied().zip(origins));
     let feeds = Feeds { sources, manifest: name, contract: contract.as_ref(), document: &Arc::new(text) };
-    let terms = Terms { dimension, partial };
+    let terms = Terms::of(contract.as_ref(), partial);
     let (pool, pace) = (Arc::new(Pool::default()), pace(entries.len()));
     let mut streams = Vec::new();
     let mut files = 0;

@@ -1,6 +1,7 @@
 //! What the contract and the limits ask of a single event, beyond its shape.
 use crate::finding::Code;
 use crate::manifest::contract::Contract;
+use crate::manifest::contract::Unobserved;
 use crate::manifest::event::Event;
 use crate::manifest::event::Logged;
 use crate::manifest::explain::Fault;
@@ -12,6 +13,8 @@ use crate::manifest::limits::VECTOR;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     pub(crate) dimension: Dimension,
+    /// Every backward has to say whether it was outside no_sync: there are several ranks, and this was observed.
+    pub(crate) sync: bool,
     /// The run still goes on: its last line may be torn.
     pub(crate) partial: bool,
 }
@@ -59,6 +62,12 @@ impl Dimension {
 }
 
 impl Terms {
+    /// Of a run's contract, where there is one.
+    pub(crate) fn of(contract: Option<&Contract>, partial: bool) -> Self {
+        let sync = contract.is_some_and(|c| c.world_size.get() > 1 && c.observes(Unobserved::Sync));
+        Terms { dimension: contract.into(), sync, partial }
+    }
+
     /// What is wrong with an event of the right shape.
     pub(crate) fn judge(&self, event: &Event) -> Vec<Fault> {
         let mut faults = Vec::new();
@@ -71,6 +80,10 @@ impl Terms {
             Event::Backward(backward) => {
                 vector("/backward/accumulated", backward.accumulated.as_ref().map(|v| v.len()));
                 vector("/backward/gradient_sum", backward.gradient_sum.as_ref().map(|v| v.len()));
+                if self.sync && backward.sync.is_none() {
+                    let message = "missing field `sync`, which every backward has where there are several ranks";
+                    faults.push(Fault::new(Code::GA103, "/backward".to_owned(), message.to_owned(), 0..0));
+                }
             }
             Event::Logged(logged) => {
                 vector("/logged/gradient", logged.gradient.as_ref().map(|v| v.len()));

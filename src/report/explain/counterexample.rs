@@ -21,7 +21,7 @@ pub(super) fn section(receipt: &Receipt) -> Option<Section> {
     let example = receipt.counterexample.as_ref()?;
     let is_control = receipt.diagnosis.as_ref().is_some_and(|diagnosis| diagnosis.control);
     let introduction = match example.window {
-        Some(window) => format!("Window {window}, where it is furthest off."),
+        Some(window) => format!("In window {window}, where it is furthest from the token mean:"),
         None if is_control => "This run is a control: it cannot tell the declared recipe from another one, so that \
                                agreeing proves little. The usual example shows what it could not show:"
             .to_owned(),
@@ -61,10 +61,10 @@ fn mean(targets: Count, sum: Finite) -> f64 {
 
 fn worked(example: &CounterexampleReport) -> String {
     format!(
-        "All losses over all targets: {}. The mean of the means: {}. They differ by {}, {} of it.",
-        number::exact(example.token_mean.get()),
+        "All losses over all targets: {}. The mean of the means: {}. They differ by {}{}.",
+        number::exact(example.loss.get()),
         number::exact(example.mean_of_means.get()),
         number::ratio(example.absolute_drift.get()),
-        number::percent(example.relative_drift.get()),
+        example.relative_drift.map_or(String::new(), |drift| format!(", {} of it", number::percent(drift.get()))),
     )
 }

@@ -25,8 +25,8 @@ pub(super) fn section(receipt: &Receipt) -> Option<Section> {
         windows.iter().filter(|window| is_off(window, relative)).map(|window| (Drift::of(window), window)).collect();
     if off.is_empty() {
         return Some(section.paragraph(match receipt.findings.is_empty() {
-            true => "No window is off.",
-            false => "No recorded loss, weight or gradient is off in any window.",
+            true => "No recorded number of any window is off.",
+            false => "No recorded number of any window is off: what is wrong is in the events above.",
         }));
     }
     off.sort_by(|(left, _), (right, _)| right.worst().total_cmp(&left.worst()));

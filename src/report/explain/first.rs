@@ -63,9 +63,11 @@ fn described(microbatch: &MicrobatchReport) -> Line {
     let line = Line::new().name(microbatch.microbatch.as_str());
     let Some((declared, seen)) = microbatch.weight_declared.zip(microbatch.weight_seen) else { return line };
     line.text(format!(
-        ": weight {} where {} was declared, {} times its fair share",
-        number::exact(seen.get()),
-        number::exact(declared.get()),
+        " (rank {}, backward {}): weight {} where {} was declared, {} times its fair share",
+        microbatch.rank,
+        microbatch.backward_index,
+        number::ratio(seen.get()),
+        number::ratio(declared.get()),
         number::near_one(seen.get() / declared.get())
     ))
 }

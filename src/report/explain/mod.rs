@@ -9,6 +9,8 @@ mod evidence;
 mod first;
 mod happened;
 mod recipe;
+#[cfg(test)]
+mod tests;
 mod window;
 
 use super::Shown;
@@ -19,7 +21,9 @@ use super::layout::Line;
 use super::layout::Role;
 use super::layout::Section;
 use super::layout::markdown;
+use super::layout::prose;
 use super::layout::text;
+use super::words;
 use crate::receipt::document::Receipt;
 use crate::receipt::document::Verdict;
 
@@ -66,7 +70,7 @@ fn top(shown: &Shown<'_>) -> Vec<Line> {
     let verdict = Line::new().with(role, word).text(": ").name(shown.subject);
     let Some(change) = headline.change else { return vec![verdict, headline.sentence.into()] };
     let wrong = Line::new().strong("What is wrong:").text(format!(" {}", headline.sentence));
-    vec![verdict, wrong, Line::new().strong("What to change:").text(format!(" {change}"))]
+    vec![verdict, wrong, Line::new().strong("What to change:").text(" ").join(prose::spans(&change))]
 }
 
 fn sections(shown: &Shown<'_>, window: Option<u64>) -> Result<Vec<Section>, NoSuchWindow> {
@@ -88,23 +92,9 @@ fn sections(shown: &Shown<'_>, window: Option<u64>) -> Result<Vec<Section>, NoSu
     Ok(sections.into_iter().flatten().collect())
 }
 
+/// Limitations, but for those about evidence, which have been said with it.
 fn limitations(receipt: &Receipt) -> Section {
-    let items = receipt.limitations.iter().map(|text| (0, Line::from(&**text))).collect();
+    let others = receipt.limitations.iter().filter(|text| !text.starts_with("evidence of kind "));
+    let items = others.map(|text| (0, words::sentence(text).into())).collect();
     Section::new("What this does not say").with(Block::List(items))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::report::testing;
-
-    #[test]
-    fn dump() {
-        let receipt = testing::violated(&[&testing::MEAN_OF_MEANS, &testing::RIGHT]);
-        let shown = Shown::new(&receipt, "run.jsonl");
-        println!("{}", text(&shown, None, Style::plain(80)).unwrap());
-        println!("{}", text(&shown, Some(0), Style::plain(100)).unwrap());
-        println!("{}", markdown(&shown, None).unwrap());
-        println!("{}", text(&shown, None, Style::plain(40)).unwrap());
-    }
 }

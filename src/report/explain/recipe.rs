@@ -6,6 +6,7 @@ use crate::report::layout::Line;
 use crate::report::layout::Section;
 use crate::report::recipes;
 use crate::report::recipes::Recipe;
+use crate::report::words;
 
 /// Recipes described of those that fit; the others are named.
 const DESCRIBED: usize = 2;
@@ -15,7 +16,10 @@ pub(super) fn section(receipt: &Receipt) -> Option<Section> {
     let diagnosis = receipt.diagnosis.as_ref()?;
     let mut section = Section::new("Which recipe explains it");
     if !diagnosis.text.is_empty() {
-        section = section.paragraph(sentence(&diagnosis.text));
+        section = section.paragraph(words::sentence(&diagnosis.text));
+    }
+    if is_declared(receipt, &diagnosis.recipes) {
+        return Some(section.paragraph("That is what was declared: the weights are right."));
     }
     let parts = [
         (diagnosis.full_windows.as_slice(), "It explains the windows of K microbatches."),
@@ -45,6 +49,11 @@ pub(super) fn section(receipt: &Receipt) -> Option<Section> {
     Some(section)
 }
 
+fn is_declared(receipt: &Receipt, recipes: &[String]) -> bool {
+    let declared = receipt.formula.as_deref().and_then(recipes::declared);
+    declared.is_some_and(|declared| recipes.contains(&declared.name))
+}
+
 fn described(recipe: Recipe, scope: &str) -> Block {
     let Recipe { name, formula, did, effect, seen_in, .. } = recipe;
     let mut facts = vec![
@@ -55,11 +64,4 @@ fn described(recipe: Recipe, scope: &str) -> Block {
         facts.push(("seen in", seen_in.into()));
     }
     Block::Facts(facts)
-}
-
-fn sentence(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|first| first.to_ascii_uppercase());
-    let stop = if text.ends_with(['.', '?', '!']) { "" } else { "." };
-    first.into_iter().chain(letters).collect::<String>() + stop
 }

@@ -1,9 +1,11 @@
 //! One window, microbatch by microbatch, with a picture of what a target counted for.
 use super::NoSuchWindow;
+use crate::canonical::Finite;
 use crate::clock::Counts;
 use crate::receipt::document::MicrobatchReport;
 use crate::receipt::document::Receipt;
 use crate::receipt::document::WindowReport;
+use crate::report::layout::Bars;
 use crate::report::layout::Block;
 use crate::report::layout::Line;
 use crate::report::layout::Section;
@@ -14,9 +16,6 @@ use crate::report::words;
 
 /// Microbatches shown; of more, those that are furthest off.
 const SHOWN: usize = 32;
-
-/// Columns of the longest bar.
-const BAR: f64 = 32.0;
 
 /// The window that was asked for.
 pub(super) fn section(receipt: &Receipt, asked: u64) -> Result<Section, NoSuchWindow> {
@@ -32,9 +31,9 @@ pub(super) fn section(receipt: &Receipt, asked: u64) -> Result<Section, NoSuchWi
     let section = Section::new(format!("Window {asked}")).with(Block::Facts(facts(window)));
     let section = section.with(Block::Table(table(&shown, left_out)));
     Ok(match picture(&shown) {
-        Some(lines) => section
+        Some(bars) => section
             .paragraph("What one target counted for, as a multiple of its fair share. A right bar ends at the line.")
-            .with(Block::Figure(lines)),
+            .with(Block::Bars(bars)),
         None => section.paragraph("No weight was seen in this window, so there is no picture of it."),
     })
 }
@@ -65,13 +64,15 @@ fn facts(window: &WindowReport) -> Vec<(&'static str, Line)> {
             words::count(window.valid_targets.get(), "valid target")
         )),
     )];
-    let mut loss = |subject, loss: Option<crate::canonical::Finite>| {
-        facts.extend(loss.map(|loss| (subject, Line::from(format!("{} nats per target", number::exact(loss.get()))))));
-    };
-    loss("declared loss", window.loss);
-    loss("loss made", window.accumulated.loss);
-    loss("logged loss", window.logged.iter().find_map(|claim| claim.loss).map(|loss| loss.recorded));
-    loss("mean of means", window.mean_of_means.loss);
+    let losses = [
+        ("declared", window.loss),
+        ("made", window.accumulated.loss),
+        ("logged", window.logged.iter().find_map(|claim| claim.loss).map(|loss| loss.recorded)),
+        ("mean of means", window.mean_of_means.loss),
+    ];
+    let loss = |(name, loss): (&str, Option<Finite>)| loss.map(|loss| format!("{name} {}", number::exact(loss.get())));
+    let losses: Vec<String> = losses.into_iter().filter_map(loss).collect();
+    facts.push(("losses", format!("{} (nats per target)", losses.join(", ")).into()));
     let outcome = match (window.outcome, window.update_index) {
         (Some(outcome), Some(index)) => format!("update {index}, {outcome:?}").to_lowercase(),
         _ => "no update".to_owned(),
@@ -139,30 +140,9 @@ fn table(microbatches: &[&MicrobatchReport], left_out: usize) -> Table {
 }
 
 /// A bar for each microbatch whose weight was seen.
-fn picture(microbatches: &[&MicrobatchReport]) -> Option<Vec<String>> {
-    let shares: Vec<(String, f64)> = microbatches
-        .iter()
-        .filter_map(|each| {
-            share(each)
-                .map(|share| (format!("rank {} #{}  n {}", each.rank, each.backward_index, each.valid_targets), share))
-        })
-        .collect();
-    let most = shares.iter().map(|(_, share)| *share).reduce(f64::max)?.max(1.0);
-    let longest = shares.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
-    let line = |(label, share): &(String, f64)| {
-        format!("{label:longest$}  {}  {}", bar(*share, most), number::near_one(*share))
-    };
-    Some(shares.iter().map(line).collect())
-}
-
-/// A bar in eighths of a column, with a line where the fair share ends.
-fn bar(share: f64, most: f64) -> String {
-    const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
-    let eighths = (share.max(0.0) / most * BAR * 8.0).round() as usize;
-    let fair = ((BAR / most).round() as usize).max(1);
-    let mut cells: Vec<char> = vec!['█'; eighths / 8];
-    cells.push(EIGHTHS[eighths % 8]);
-    cells.resize(BAR as usize + 1, ' ');
-    cells.insert(fair, '│');
-    cells.into_iter().collect()
+fn picture(microbatches: &[&MicrobatchReport]) -> Option<Bars> {
+    let label =
+        |each: &MicrobatchReport| format!("rank {} #{}, n {}", each.rank, each.backward_index, each.valid_targets);
+    let rows: Vec<_> = microbatches.iter().filter_map(|each| Some((label(each), share(each)?))).collect();
+    (!rows.is_empty()).then_some(Bars { rows })
 }

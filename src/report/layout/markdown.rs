@@ -8,6 +8,9 @@ use super::table::Cell;
 use super::table::Table;
 use crate::report::visible;
 
+/// Columns of a text picture.
+const FIGURE: usize = 80;
+
 /// Sections with second-level headings.
 pub fn sections(sections: &[Section]) -> String {
     let mut out = String::new();
@@ -50,6 +53,7 @@ fn block(block: &Block) -> String {
             .map(|(subject, text)| format!("- **{}**: {}\n", visible::markdown(subject), line(text)))
             .collect(),
         Block::Table(table) => self::table(table),
+        Block::Bars(bars) => figure(&bars.set(FIGURE)),
         Block::Figure(lines) => figure(lines),
     }
 }

@@ -1,6 +1,7 @@
 //! What a report is made of, whatever the format: sections of blocks of lines of spans.
 //!
 //! Invariant: a span's text is what the receipt says, unescaped; each renderer escapes all of it.
+mod bars;
 pub mod markdown;
 mod paint;
 pub mod prose;
@@ -8,6 +9,7 @@ pub mod table;
 pub mod text;
 mod wrap;
 
+pub use bars::Bars;
 pub use paint::Role;
 pub use table::Table;
 
@@ -91,7 +93,9 @@ pub enum Block {
     Facts(Vec<(&'static str, Line)>),
     /// Rows and columns.
     Table(Table),
-    /// Lines set as they are: a text picture, an example.
+    /// Amounts beside one another.
+    Bars(Bars),
+    /// Lines set as they are: an example.
     Figure(Vec<String>),
 }
 

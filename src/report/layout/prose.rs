@@ -74,7 +74,7 @@ fn item(line: &str) -> Option<&str> {
 }
 
 /// Running text with code spans and emphasis.
-fn spans(text: &str) -> Line {
+pub fn spans(text: &str) -> Line {
     let mut line = Line::new();
     for (index, piece) in text.split('`').enumerate() {
         if index % 2 == 1 {

@@ -146,7 +146,7 @@ impl Table {
             Some(cells) => self.draw(cells, &vec![None; self.columns.len()]),
             None => match self.rooms(&short, width) {
                 Some(rooms) => self.draw(&wrapped(short.clone(), &rooms), &rooms),
-                None => paragraphs(&exact),
+                None => paragraphs(&exact, width),
             },
         };
         lines.extend(self.left_out.clone());
@@ -223,14 +223,18 @@ fn wrapped(mut cells: Vec<Vec<String>>, rooms: &[Option<usize>]) -> Vec<Vec<Stri
 }
 
 /// One paragraph a row, for a terminal too narrow for the table.
-fn paragraphs(cells: &[Vec<String>]) -> Vec<String> {
+fn paragraphs(cells: &[Vec<String>], width: usize) -> Vec<String> {
     let [titles, rows @ ..] = cells else { return Vec::new() };
     let longest = titles.iter().map(|title| get_string_width(title)).max().unwrap_or(0);
     let mut lines = Vec::new();
     for row in rows {
         for (index, (title, cell)) in titles.iter().zip(row).enumerate() {
             let mark = if index == 0 { "- " } else { "  " };
-            lines.push(format!("{mark}{title:longest$}  {}", cell.trim_end()).trim_end().to_owned());
+            let room = width.saturating_sub(longest + 4).max(NARROWEST_TEXT);
+            for (index, part) in broken(cell, room).lines().enumerate() {
+                let title = if index == 0 { format!("{mark}{title:longest$}") } else { " ".repeat(longest + 2) };
+                lines.push(format!("{title}  {part}").trim_end().to_owned());
+            }
         }
     }
     lines
@@ -302,12 +306,14 @@ mod tests {
     #[test]
     fn too_narrow_for_a_table() {
         assert_eq!(
-            table().set(40)[..4],
+            table().set(40)[..6],
             [
                 "- microbatch          m0",
                 "  n                   3",
                 "  mean (nats/target)  0.3333333333333333",
-                "  what                it says more than a narrow terminal has room for",
+                "  what                it says more than",
+                "                      a narrow terminal",
+                "                      has room for",
             ]
         );
     }

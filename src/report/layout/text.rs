@@ -74,6 +74,9 @@ fn block(block: &Block, indent: usize, style: Style) -> Vec<String> {
         Block::Table(table) => {
             table.set(style.width.saturating_sub(indent)).into_iter().map(|line| format!("{left}{line}")).collect()
         }
+        Block::Bars(bars) => {
+            bars.set(style.width.saturating_sub(indent)).into_iter().map(|line| format!("{left}{line}")).collect()
+        }
         Block::Figure(lines) => lines.iter().map(|line| format!("{left}{}", visible::line(line))).collect(),
     }
 }

@@ -2,7 +2,7 @@
 use super::Rule;
 
 #[cfg(test)]
-mod recorded;
+mod fixtures;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

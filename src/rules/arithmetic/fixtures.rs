@@ -1,5 +1,7 @@
-//! The recorded runs: which rules of GA2xx fire, and which recipe is named.
+//! Fixtures: which rules of GA2xx fire on the recorded runs and which recipe is named, and each rule's own pair.
 #![allow(clippy::disallowed_methods, reason = "a test reads its fixtures")]
+use super::ARITHMETIC;
+use super::testing::codes;
 use super::testing::judged;
 use crate::ledger::sample::Run;
 use crate::manifest::contract::Contract;
@@ -42,5 +44,19 @@ fn recorded_runs_fire_what_they_must_and_nothing_else() {
         if let Some(recipe) = case["recipe"].as_str() {
             assert!(report.recipes.iter().any(|named| named == recipe), "{path}: {report:?}");
         }
+    }
+}
+
+#[test]
+fn each_rule_fires_on_its_bad_fixture_and_on_no_good_one() {
+    for rule in ARITHMETIC {
+        let folder = format!("fixtures/rules/{}-{}", rule.code, rule.code.name());
+        let read = |name: &str| {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(&folder).join(name);
+            Run::from_manifest(&read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
+        };
+        assert_eq!(judged(&read("good.json")), [], "{folder}");
+        let codes = codes(&read("bad.json"));
+        assert!(codes.len() == 1 && codes[0].starts_with(rule.code.as_str()), "{folder}: {codes:?}");
     }
 }
