@@ -15,16 +15,27 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use table::{Change, Row, TABLE};
 
-/// A run, and the receipt that it resumes.
-type Run = (Value, Option<Sealed>);
+/// A run in which leaves are changed.
+struct Run {
+    manifest: Value,
+    /// The receipt that it resumes.
+    previous: Option<Sealed>,
+    /// Only leaves with this in their pointers; the others are those of another run.
+    only: &'static str,
+    /// Whether all that is witnessed is recorded in it.
+    is_full: bool,
+}
 
-/// The runs in which leaves are changed: one with nearly all that can be recorded, and those with what it lacks.
-fn manifests() -> Vec<Run> {
-    let names = ["fully-witnessed", "tail-carry", "tail-drop", "two-ranks"];
-    let worked = names.iter().map(|name| document(&format!("worked/{name}.json")));
-    let mut runs: Vec<Run> = worked.chain(small::alone()).map(|manifest| (manifest, None)).collect();
+/// One with nearly all that can be recorded, and those with what it lacks.
+fn all() -> Vec<Run> {
+    let run = |manifest| Run { manifest, previous: None, only: "", is_full: false };
+    let names = ["tail-carry", "tail-drop", "two-ranks"];
+    let mut runs = vec![Run { is_full: true, ..run(document("worked/fully-witnessed.json")) }];
+    runs.extend(names.iter().map(|name| run(document(&format!("worked/{name}.json")))));
+    runs.extend(small::alone().into_iter().map(run));
+    runs.push(Run { only: "/carry/", ..run(small::carrying()) });
     let (manifest, previous) = small::resuming();
-    runs.push((manifest, Some(previous)));
+    runs.push(Run { only: "/resume/", previous: Some(previous), ..run(manifest) });
     runs
 }
 
@@ -86,53 +97,58 @@ struct Seen {
     silent: Vec<String>,
 }
 
-fn change_every_leaf((manifest, previous): &Run, seen: &mut BTreeMap<String, Seen>, faults: &mut Vec<String>) {
-    let base = verify(manifest, previous.as_ref());
+fn change_every_leaf(run: &Run, seen: &mut BTreeMap<String, Seen>, faults: &mut Vec<String>) {
+    let base = verify(&run.manifest, run.previous.as_ref());
     assert_eq!(runs::codes(&base), [], "the run itself is sound");
     let hash = runs::input_hash(&base);
-    for pointer in leaves(manifest) {
-        let leaf = manifest.pointer(&pointer).expect("a leaf");
+    for pointer in leaves(&run.manifest).into_iter().filter(|pointer| pointer.contains(run.only)) {
+        let leaf = run.manifest.pointer(&pointer).expect("a leaf");
         let kind = kind(&pointer, leaf);
-        let changed = with(manifest, &pointer, other(leaf, &row(&kind).change));
-        let changed = verify(&changed, previous.as_ref());
+        let changed = with(&run.manifest, &pointer, other(leaf, &row(&kind).change));
+        let changed = verify(&changed, run.previous.as_ref());
         let is_rejected = runs::exit(&changed) == 3;
         if !is_rejected && runs::input_hash(&changed) == hash {
             faults.push(format!("{pointer} is not bound"));
         }
-        if is_superseded(manifest, &pointer) {
+        if is_superseded(&run.manifest, &pointer) {
             continue;
         }
         let codes = runs::codes(&changed);
         let seen = seen.entry(kind).or_default();
         seen.leaves += 1;
-        if codes.is_empty() {
+        if codes.is_empty() && run.is_full {
             seen.silent.push(pointer);
         }
         seen.fired.extend(codes);
     }
 }
 
+/// What is wrong about a kind of leaf.
+fn judge(row: &Row, seen: &Seen) -> Vec<String> {
+    let Seen { leaves, fired, silent } = seen;
+    let mut faults = vec![];
+    for code in row.witnesses.iter().filter(|code| !fired.contains(code)) {
+        faults.push(format!("{}: {code} did not fire for any of {leaves}, but {fired:?}", row.kind));
+    }
+    if row.witnesses.is_empty() && !fired.is_empty() {
+        faults.push(format!("{}: unwitnessed, and yet {fired:?} fired", row.kind));
+    }
+    if !row.witnesses.is_empty() && silent.len() != row.silent {
+        faults.push(format!("{}: {} silent, not {}: {silent:?}", row.kind, silent.len(), row.silent));
+    }
+    faults
+}
+
 #[test]
 fn every_leaf_is_bound_and_every_witnessed_kind_fires_its_rule() {
     let (mut seen, mut faults) = (BTreeMap::new(), vec![]);
-    for run in manifests() {
+    for run in all() {
         change_every_leaf(&run, &mut seen, &mut faults);
     }
     for row in TABLE {
-        let Some(Seen { leaves, fired, silent }) = seen.get(row.kind) else {
-            faults.push(format!("{}: no run has such a leaf", row.kind));
-            continue;
-        };
-        for code in row.witnesses.iter().filter(|code| !fired.contains(code)) {
-            faults.push(format!("{}: {code} did not fire for any of {leaves}, but {fired:?}", row.kind));
-        }
-        match row.witnesses {
-            [] if !fired.is_empty() => faults.push(format!("{}: unwitnessed, and yet {fired:?} fired", row.kind)),
-            [] => {}
-            _ if silent.len() != row.silent => {
-                faults.push(format!("{}: {} of {leaves} are silent: {silent:?}", row.kind, silent.len()));
-            }
-            _ => {}
+        match seen.get(row.kind) {
+            None => faults.push(format!("{}: no run has such a leaf", row.kind)),
+            Some(seen) => faults.extend(judge(row, seen)),
         }
     }
     assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));

@@ -43,7 +43,7 @@ fn three_six_one() {
     assert_eq!(recipes(&verified), ["token-mean"]);
     assert_eq!(at(&verified, "/diagnosis/control"), json!(false));
     assert_eq!(at(&verified, "/counterexample/window"), json!(0));
-    assert_eq!(at(&verified, "/counterexample/token_mean"), json!(0.64));
+    assert_eq!(at(&verified, "/counterexample/loss"), json!(0.64));
     assert_eq!(at(&verified, "/counterexample/mean_of_means"), json!(0.533_333_333_333_333_3));
 }
 
@@ -87,7 +87,7 @@ fn equal_counts_are_a_control() {
     assert_eq!(at(&verified, "/counterexample/window"), Value::Null);
     assert_eq!(at(&verified, "/counterexample/valid_targets"), json!([3, 6, 1]));
     assert_eq!(at(&verified, "/counterexample/loss_sums"), json!([1.2, 4.8, 0.4]));
-    assert_eq!(at(&verified, "/counterexample/token_mean"), json!(0.64));
+    assert_eq!(at(&verified, "/counterexample/loss"), json!(0.64));
     assert_eq!(at(&verified, "/counterexample/mean_of_means"), json!(0.533_333_333_333_333_3));
 }
 

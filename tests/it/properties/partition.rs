@@ -13,8 +13,8 @@ fn real() -> impl Strategy<Value = f64> {
 }
 
 fn parts() -> impl Strategy<Value = Vec<Part>> {
-    // 12 parts fit into 1 to 4 ranks and 1 to 3 windows evenly.
-    prop::collection::vec((1..1000u64, real(), real()), 12)
+    // 36 parts fit into 1 to 4 ranks and 1 to 3 windows evenly.
+    prop::collection::vec((1..1000u64, real(), real()), 36)
 }
 
 /// The parts in this order, on so many ranks and in so many windows.
@@ -72,7 +72,7 @@ proptest! {
     }
 
     #[test]
-    fn totals_do_not_depend_on_how_finely_targets_are_cut(parts in parts(), cuts in prop::collection::vec(any::<bool>(), 12)) {
+    fn totals_do_not_depend_on_how_finely_targets_are_cut(parts in parts(), cuts in prop::collection::vec(any::<bool>(), 36)) {
         // Halving a power-of-two share of a loss is exact, so the finer cut has the very same numbers in it.
         let fine: Vec<Part> = parts.iter().zip(&cuts).flat_map(|(&(targets, loss, gradient), &cut)| {
             let half = (targets, loss / 2.0, gradient / 2.0);

@@ -1,11 +1,11 @@
 //! A receipt that was touched is refused, and its manifest gives it again.
+use crate::reader::run::path;
 use crate::runs::{self, binary, document};
 use receipt::finding::Code;
-use receipt::pipeline::VerifyOptions;
-use receipt::receipt::{Sealed, check};
-use receipt::receipt::document::Detail;
-use crate::reader::run::path;
 use receipt::manifest::source::Memory;
+use receipt::pipeline::VerifyOptions;
+use receipt::receipt::document::Detail;
+use receipt::receipt::{Sealed, check};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 

@@ -11,8 +11,12 @@ use receipt::pipeline::VerifyOptions;
 use serde_json::{Value, json};
 use std::io::Write;
 
-const RUNS: [&str; 4] =
-    ["worked/fully-witnessed.json", "worked/two-ranks.json", "worked/tail-carry.json", "worked/two-ranks-tail-disagreement.json"];
+const RUNS: [&str; 4] = [
+    "worked/fully-witnessed.json",
+    "worked/two-ranks.json",
+    "worked/tail-carry.json",
+    "worked/two-ranks-tail-disagreement.json",
+];
 
 fn bytes_of(sources: &Memory, names: &[&str]) -> Vec<u8> {
     let inputs: Vec<SourceName> = names.iter().map(|name| path(name)).collect();
@@ -65,8 +69,7 @@ impl Stored {
     }
 }
 
-const STORED: [Stored; 5] =
-    [Stored::Plain, Stored::Gzip, Stored::GzipMembers, Stored::Zstd, Stored::ZstdFrames];
+const STORED: [Stored; 5] = [Stored::Plain, Stored::Gzip, Stored::GzipMembers, Stored::Zstd, Stored::ZstdFrames];
 
 /// The ranks as files; with the contract in each header, or for a rank manifest to supply.
 fn files(manifest: &Value, contract: bool, end: &str, stored: Stored) -> Vec<(String, Vec<u8>)> {
@@ -159,8 +162,13 @@ fn defaults_written_out_change_nothing() {
     let manifest = document("worked/two-ranks.json");
     let mut explicit = manifest.clone();
     let contract = explicit["contract"].as_object_mut().expect("a contract");
-    contract.extend(json!({"loss_precision": "float64", "synchronize": "last", "unobserved": [], "require": [],
-        "on_skip": {"scheduler": "hold", "update": "hold"}, "software": {}}).as_object().expect("fields").clone());
+    contract.extend(
+        json!({"loss_precision": "float64", "synchronize": "last", "unobserved": [], "require": [],
+        "on_skip": {"scheduler": "hold", "update": "hold"}, "software": {}})
+        .as_object()
+        .expect("fields")
+        .clone(),
+    );
     explicit["replay"] = json!({"seed": 39, "recompute": "none", "vocabulary": 266});
     assert!(inline(&explicit) == inline(&manifest));
 }

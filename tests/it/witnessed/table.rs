@@ -16,8 +16,8 @@ pub(super) struct Row {
     pub(super) change: Change,
     /// Every one of them fires for some leaf of the kind; none where it is unwitnessed, and then nothing fires.
     pub(super) witnesses: &'static [Code],
-    /// Leaves of the kind whose change nothing sees: there is nothing in their window to compare them with, or what
-    /// else was recorded there allows for it.
+    /// Leaves of the kind in the fully witnessed run whose change nothing sees: there is nothing in their window to
+    /// compare them with, or what else was recorded there allows for it.
     pub(super) silent: usize,
 }
 
@@ -50,8 +50,8 @@ pub(super) const TABLE: &[Row] = &[
     to("replay.dropout", &["0.5"], &[]),
     to("replay.recompute", &["\"blocks\""], &[]),
     to("resume.previous_receipt", &[DIGEST], &[GA602]),
-    other("resume.window", &[GA602, GA111]),
-    other("resume.ranks.rank", &[GA602]),
+    other("resume.window", &[GA111]),
+    other("resume.ranks.rank", &[GA110]),
     other("resume.ranks.microbatches.microbatch", &[GA602]),
     other("resume.ranks.microbatches.valid_targets", &[GA602, GA203, GA201, GA204]),
     other("resume.ranks.microbatches.loss_sum", &[GA602, GA201]),
@@ -111,7 +111,7 @@ pub(super) const TABLE: &[Row] = &[
     to("unobserved", &["\"sync\""], &[GA304]),
     to("require", &["\"parameters\""], &[GA208]),
     to("numerator_source", &["\"scaled-loss\""], &[]),
-    other("ignore_index", &[]),
+    to("ignore_index", &["-1"], &[]),
     to("random_state", &["\"live\""], &[]),
     other("software.torch", &[]),
     // Events.
@@ -167,7 +167,7 @@ pub(super) const TABLE: &[Row] = &[
     other("drop.microbatches", &[GA601]),
     other("drop.valid_targets", &[GA601]),
     other("restore.window", &[GA111]),
-    other("restore.applied_updates", &[GA308]),
+    to("restore.applied_updates", &["60"], &[GA308]),
     other("restore.loss_scale", &[GA505]),
     other("restore.growth_tracker", &[GA505]),
     other("restore.hysteresis_left", &[GA505]),
