@@ -7,7 +7,7 @@
 pub mod config;
 pub mod initial;
 pub mod microbatch;
-mod model;
+pub mod model;
 pub mod nine_targets;
 pub mod outcome;
 pub mod pass;

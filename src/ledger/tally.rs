@@ -220,20 +220,20 @@ fn carried(
 
 /// The microbatches that a rank recorded; the rank's own begin at `first`.
 fn recorded(rank: &RankWindow, first: usize, microbatches: &mut Vec<Microbatch>) {
-    let mut rescales = rescales(rank);
-    let mut rescaled: f64 = rescales.iter().map(|&(_, factor)| factor).product();
+    let rescales = rescales(rank);
+    let mut passed = 0;
     for (position, indexed, backward) in rank.backwards() {
-        while rescales.first().is_some_and(|&(at, _)| at < position) {
-            rescales.remove(0);
-            rescaled = rescales.iter().map(|&(_, factor)| factor).product();
+        while rescales.get(passed).is_some_and(|&(at, _)| at < position) {
+            passed += 1;
         }
+        let rescaled = rescales.get(passed).map_or(1.0, |&(_, product)| product);
         let backward_index = (microbatches.len() - first) as u64;
         let source = Source { position, event: indexed.index };
         microbatches.push(Microbatch::recorded(rank.rank, backward_index, source, backward, rescaled));
     }
 }
 
-/// Position and factor of each rescale before the optimizer's step, in order.
+/// Position of each rescale before the optimizer's step, in order, with the product of its factor and all later ones.
 fn rescales(rank: &RankWindow) -> Vec<(usize, f64)> {
     let mut rescales = Vec::new();
     for (position, indexed) in rank.events.iter().enumerate() {
@@ -242,6 +242,11 @@ fn rescales(rank: &RankWindow) -> Vec<(usize, f64)> {
             Event::OptimizerStep(_) => break,
             _ => {}
         }
+    }
+    let mut product = 1.0;
+    for (_, factor) in rescales.iter_mut().rev() {
+        product *= *factor;
+        *factor = product;
     }
     rescales
 }

@@ -11,6 +11,7 @@ pub(crate) fn golden(name: &str) -> Value {
         "activations" => include_str!("../../fixtures/golden/activations.json"),
         "adamw_steps" => include_str!("../../fixtures/golden/adamw_steps.json"),
         "exact_mp" => include_str!("../../fixtures/golden/exact_mp.json"),
+        "exact_ops" => include_str!("../../fixtures/golden/exact_ops.json"),
         "exact_steps" => include_str!("../../fixtures/golden/exact_steps.json"),
         "masked_variant" => include_str!("../../fixtures/golden/masked_variant.json"),
         "model" => include_str!("../../fixtures/golden/model.json"),

@@ -1,4 +1,5 @@
 //! Single operations on a tape against the golden file: outputs and gradients of PyTorch 2.6.
+#![expect(clippy::print_stdout, reason = "measured distances are shown with --nocapture")]
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use receipt::autograd::{Arena, Options, Parameters, Shape, Tape, Var};
 use receipt::numeric::float::Precision;
 use serde_json::Value;
 
-use crate::engine_fixtures::{golden, numbers};
+use crate::engine_fixtures::{distance, golden, numbers};
 
 /// Golden operations that are no tape computation: the unit tests of `optimizer/` have them.
 const ELSEWHERE: [&str; 2] = ["clip_grad_norm", "adamw_scalar"];
@@ -118,6 +119,36 @@ fn every_golden_operation() {
         assert_eq!(cts.len(), torch_cts.len(), "{name}");
         for (ct, torch) in cts.iter().zip(&torch_cts) {
             near(name, ct, torch);
+        }
+    }
+}
+
+/// Outputs and gradients against 50 digits: every single operation is as near as PyTorch's or nearer. The tied head is
+/// no single operation but a small model of six sums over five rows; in its table's gradient the order of additions
+/// falls better for PyTorch (1.4 units, here 2.0). The whole decoder's gradient is nearer here (`engine_golden`).
+#[test]
+fn as_near_to_the_50_digit_values_as_pytorchs() {
+    let (torch, exact) = (golden("ops"), golden("exact_ops"));
+    for (name, exact) in exact["ops"].as_object().unwrap() {
+        let (_, build) = OPERATIONS.iter().find(|(built, _)| built == name).unwrap();
+        let known = &torch["ops"][name];
+        let (value, cts) = run(name, *build, known);
+        let mut triples = vec![(value, numbers(&known["y"]["data"]), numbers(&exact["y"]))];
+        for (k, ct) in cts.into_iter().enumerate() {
+            triples.push((ct, numbers(&known["grads"][k]["data"]), numbers(&exact["grads"][k])));
+        }
+        for (k, (got, torch, exact)) in triples.iter().enumerate() {
+            let largest = exact.iter().fold(0.0_f64, |largest, x| largest.max(x.abs()));
+            if largest == 0.0 {
+                assert_eq!(got, exact, "{name}");
+                continue;
+            }
+            // In units of the last place of the largest number of each output or gradient.
+            let unit = f64::EPSILON * largest;
+            let (near, torch_near) = (distance(got, exact).max_abs / unit, distance(torch, exact).max_abs / unit);
+            println!("{name}, {k}: {near:.2} units, PyTorch {torch_near:.2}");
+            let allowed = if name == "tied_embedding_head_ce" { torch_near + 1.0 } else { torch_near };
+            assert!(near <= allowed, "{name}, {k}: {near} units, PyTorch {torch_near}");
         }
     }
 }

@@ -10,6 +10,12 @@ use crate::numeric::vector::{self, Kernel};
 const DEEP: usize = 128;
 /// The same for shallow products, where clearing the deep panel would cost more than the product.
 const SHALLOW: usize = 16;
+/// How the left factor is read: its rows are contiguous.
+const BY_ROWS: u8 = 0;
+/// Its columns are contiguous.
+const BY_COLUMNS: u8 = 1;
+/// Its columns were copied into tiles.
+const PACKED: u8 = 2;
 /// Rows from which copying columns of the left factor side by side pays.
 const TALL: usize = 64;
 /// Columns and depth up to which wide registers would be mostly empty.
@@ -36,7 +42,7 @@ impl Kernel for Product<'_> {
 
     #[inline(always)]
     fn run<const WIDE: bool>(self) {
-        match (WIDE, self.size.k <= SHALLOW) {
+        match (WIDE && self.size.n > 4, self.size.k <= SHALLOW) {
             (true, true) => self.by_layout::<8, SHALLOW>(),
             (true, false) => self.by_layout::<8, DEEP>(),
             (false, true) => self.by_layout::<4, SHALLOW>(),
@@ -50,20 +56,22 @@ impl Product<'_> {
     #[inline(always)]
     fn by_layout<const COLUMNS: usize, const PANEL: usize>(self) {
         if self.a.column_stride == 1 {
-            self.blocks::<COLUMNS, PANEL, true>();
+            self.blocks::<COLUMNS, PANEL, BY_ROWS>();
+        } else if PANEL == DEEP && self.size.m >= TALL {
+            self.blocks::<COLUMNS, PANEL, PACKED>();
         } else {
-            self.blocks::<COLUMNS, PANEL, false>();
+            self.blocks::<COLUMNS, PANEL, BY_COLUMNS>();
         }
     }
 
     /// Panels of the right factor, packed, against tiles of rows of the left.
     #[inline(always)]
-    fn blocks<const COLUMNS: usize, const PANEL: usize, const BY_ROWS: bool>(mut self) {
+    fn blocks<const COLUMNS: usize, const PANEL: usize, const LEFT: u8>(mut self) {
         let mut panel = [[0.0; COLUMNS]; PANEL];
         let mut packed = Vec::new();
         for depth in (0..self.size.k).step_by(PANEL) {
             let panel = &mut panel[..PANEL.min(self.size.k - depth)];
-            if !BY_ROWS && PANEL == DEEP && self.size.m >= TALL {
+            if LEFT == PACKED {
                 self.pack_left(&mut packed, depth, panel.len());
             }
             for column in (0..self.size.n).step_by(COLUMNS) {
@@ -73,10 +81,10 @@ impl Product<'_> {
                 while row < self.size.m {
                     let place = Place { row, column, depth, width };
                     row += match self.size.m - row {
-                        1 => self.tile::<1, COLUMNS, BY_ROWS>(&[], panel, place),
-                        2 => self.tile::<2, COLUMNS, BY_ROWS>(&[], panel, place),
-                        3 => self.tile::<3, COLUMNS, BY_ROWS>(&[], panel, place),
-                        _ => self.tile::<4, COLUMNS, BY_ROWS>(&packed, panel, place),
+                        1 => self.rest::<1, COLUMNS, LEFT>(panel, place),
+                        2 => self.rest::<2, COLUMNS, LEFT>(panel, place),
+                        3 => self.rest::<3, COLUMNS, LEFT>(panel, place),
+                        _ => self.tile::<4, COLUMNS, LEFT>(&packed, panel, place),
                     };
                 }
             }
@@ -96,9 +104,23 @@ impl Product<'_> {
         }
     }
 
+    /// A tile of fewer than 4 rows, which are never packed.
+    #[inline(always)]
+    fn rest<const ROWS: usize, const COLUMNS: usize, const LEFT: u8>(
+        &mut self,
+        panel: &[[f64; COLUMNS]],
+        place: Place,
+    ) -> usize {
+        if LEFT == BY_ROWS {
+            self.tile::<ROWS, COLUMNS, BY_ROWS>(&[], panel, place)
+        } else {
+            self.tile::<ROWS, COLUMNS, BY_COLUMNS>(&[], panel, place)
+        }
+    }
+
     /// `ROWS` × `COLUMNS` outputs at once; returns `ROWS`.
     #[inline(always)]
-    fn tile<const ROWS: usize, const COLUMNS: usize, const BY_ROWS: bool>(
+    fn tile<const ROWS: usize, const COLUMNS: usize, const LEFT: u8>(
         &mut self,
         packed: &[[f64; ROWS]],
         panel: &[[f64; COLUMNS]],
@@ -109,7 +131,7 @@ impl Product<'_> {
             self.load(&mut sums, place);
         }
         let a = self.a;
-        if BY_ROWS {
+        if LEFT == BY_ROWS {
             let rows: [&[f64]; ROWS] =
                 std::array::from_fn(|r| &a.values[a.at(place.row + r, place.depth)..][..panel.len()]);
             // Two steps at a time: so the compiler keeps the sums in registers.
@@ -123,10 +145,10 @@ impl Product<'_> {
                 accumulate(&mut sums, std::array::from_fn(|r| rows[r][panel.len() - 1]), b);
             }
         } else {
-            // Columns of the tile: packed one after the other, or apart where they were given.
-            let (values, stride) = match packed {
-                [] => (&a.values[a.at(place.row, place.depth)..], a.column_stride),
-                packed => (packed[place.row / ROWS * panel.len()..].as_flattened(), ROWS),
+            let (values, stride) = if LEFT == PACKED {
+                (packed[place.row / ROWS * panel.len()..].as_flattened(), ROWS)
+            } else {
+                (&a.values[a.at(place.row, place.depth)..], a.column_stride)
             };
             for (k, b) in panel.iter().enumerate() {
                 let column = &values[k * stride..][..ROWS];

@@ -1,10 +1,13 @@
 //! Reading: named sources to ranks' events, with every fault at its place.
 pub(crate) mod decode;
+mod digest;
 pub(crate) mod lines;
 pub(crate) mod pool;
 pub(crate) mod stream;
 pub(crate) mod terms;
 
+pub use digest::input_sha256;
+pub use digest::raw_sha256;
 pub use stream::RankDigest;
 pub use stream::RankStream;
 

@@ -23,18 +23,20 @@ use crate::manifest::read::terms::Terms;
 use crate::manifest::source::SourceName;
 use crate::manifest::source::stored::Broken;
 use crate::manifest::window::Indexed;
+use serde::Serialize;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// What a rank's events were, once all have been pulled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RankDigest {
     /// The rank.
     pub rank: u64,
     /// Number of events.
     pub events: u64,
     /// SHA-256 of the canonical events, each followed by a newline.
+    #[serde(rename = "events_sha256")]
     pub sha256: Digest,
 }
 

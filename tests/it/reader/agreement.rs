@@ -52,7 +52,7 @@ fn every_kind_of_event_is_tried() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn events_are_written_canonically(value in instances("Event"), seed in Just(()).prop_perturb(|(), rng| rng)) {

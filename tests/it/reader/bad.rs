@@ -242,3 +242,37 @@ fn every_fault_of_a_file_is_told() {
         ]
     );
 }
+
+#[test]
+fn keys_of_the_contract_are_unique() {
+    let with = |field: &str| faults(HEADER.replace("\"tail\"", &format!("{field},\"tail\"")).as_bytes());
+    let cases = [
+        (r#""software":{"a":"1","a":"1"}"#, "GA104 1:152 /contract/software/a: the key `a` is there twice"),
+        (
+            r#""gradient_basis":{"kind":"complete","dimension":1,"kind":"complete"}"#,
+            "GA104 1:182 /contract/gradient_basis/kind: the key `kind` is there twice",
+        ),
+        (
+            r#""gradient_basis":{"kind":"complete","dimension":1,"dimension":1}"#,
+            "GA104 1:182 /contract/gradient_basis/dimension: the key `dimension` is there twice",
+        ),
+        (r#""clip":{"max_norm":1},"clip":{"max_norm":1}"#, "GA104 1:154 /contract/clip: the key `clip` is there twice"),
+        (r#""require":["loss","loss"]"#, "GA103 1:150 /contract/require/1: `loss` is listed twice"),
+        (
+            r#""gradient_basis":{"kind":"complete","dimension":1,"seed":1}"#,
+            "GA103 1:182 /contract/gradient_basis/seed: unknown field `seed`",
+        ),
+        (
+            r#""gradient_basis":["complete",{"dimension":1}]"#,
+            "GA103 1:149 /contract/gradient_basis: an array, where an object is expected",
+        ),
+        (
+            r#""gradient_basis":{"kind":"complet","dimension":1}"#,
+            "GA103 1:157 /contract/gradient_basis/kind: the string `complet`, where one of `complete`, `coordinates`, `sketch` is expected; did you mean `complete`?",
+        ),
+        (r#""gradient_basis":{"dimension":1}"#, "GA103 1:149 /contract/gradient_basis: missing field `kind`"),
+    ];
+    for (field, said) in cases {
+        assert_eq!(with(field), [said], "{field}");
+    }
+}

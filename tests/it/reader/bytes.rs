@@ -58,7 +58,7 @@ fn show_all(sources: &Memory, drained: &Drained) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn lines(rng in Just(()).prop_perturb(|(), rng| rng), partial in any::<bool>()) {

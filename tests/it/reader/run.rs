@@ -8,7 +8,6 @@ use receipt::manifest::locate::Wanted;
 use receipt::manifest::locate::locate;
 use receipt::manifest::open_run;
 use receipt::manifest::read::RankDigest;
-use receipt::manifest::source::Memory;
 use receipt::manifest::source::SourceError;
 use receipt::manifest::source::SourceName;
 use receipt::manifest::source::Sources;
@@ -99,10 +98,4 @@ pub(crate) fn shown(sources: &dyn Sources, drained: &Drained) -> Vec<String> {
         .collect();
     all.sort_by(|a, b| a.0.as_ref().map(|at| (at.0, at.1)).cmp(&b.0.as_ref().map(|at| (at.0, at.1))));
     all.into_iter().map(|(_, text)| text).collect()
-}
-
-/// Reads files held in memory; the first is the input.
-pub(crate) fn drain(files: &[(&str, &[u8])]) -> Drained {
-    let sources = files.iter().fold(Memory::new(), |memory, (name, bytes)| memory.with(name, bytes));
-    drain_from(&sources, &[path(files[0].0)], false)
 }

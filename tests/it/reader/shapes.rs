@@ -11,6 +11,9 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use proptest::test_runner::TestRng;
 use receipt::canonical::Digest;
+use receipt::manifest::Opened;
+use receipt::manifest::read::input_sha256;
+use receipt::manifest::read::raw_sha256;
 use receipt::manifest::source::Memory;
 use serde_json::Value;
 use serde_json::json;
@@ -77,6 +80,12 @@ fn manifest(ranks: [Value; 2], swapped: bool, rng: &mut TestRng) -> Vec<u8> {
     print(&manifest, below(rng, 2) == 0, rng).into_bytes()
 }
 
+fn input(drained: &Drained) -> Digest {
+    let Opened { contract, resume, replay, .. } = &drained.opened;
+    let contract = contract.as_ref().expect("a contract");
+    input_sha256(contract, resume.as_ref(), replay, &drained.digests).expect("canonical bytes")
+}
+
 fn same(a: &Drained, b: &Drained) -> Result<(), TestCaseError> {
     prop_assert_eq!(&a.faults, &[]);
     prop_assert_eq!(&b.faults, &[]);
@@ -84,6 +93,7 @@ fn same(a: &Drained, b: &Drained) -> Result<(), TestCaseError> {
     prop_assert_eq!(&a.events, &b.events);
     prop_assert_eq!(&a.opened.contract, &b.opened.contract);
     prop_assert_eq!(&a.opened.replay, &b.opened.replay);
+    prop_assert_eq!(input(a), input(b));
     Ok(())
 }
 
@@ -143,4 +153,14 @@ fn blocks_and_threads_leave_no_trace() {
         canonical.push(b'\n');
     }
     assert_eq!(drained.digests[0].sha256, Digest::of(&canonical));
+}
+
+#[test]
+fn the_raw_hash_is_of_what_is_stored() {
+    let sources = Memory::new().with("a", "x").with("b", gzip(b"y"));
+    let (one, two) = (Digest::of(b"x"), Digest::of(&gzip(b"y")));
+    assert_eq!(raw_sha256(&sources, &[path("b")]).expect("a hash"), two);
+    let both = raw_sha256(&sources, &[path("a"), path("b")]).expect("a hash");
+    assert_eq!(raw_sha256(&sources, &[path("b"), path("a")]).expect("a hash"), both);
+    assert_eq!(both, Digest::of(format!("{}\n{}\n", one.min(two), one.max(two)).as_bytes()));
 }
