@@ -85,8 +85,8 @@ fn archives_that_are_torn_or_altered() {
 
 #[test]
 fn archives_that_hardly_end() {
-    // 64 MiB of one byte in some kilobytes.
-    let bomb = vec![b' '; 64 << 20];
+    // 20 MiB of one byte in some kilobytes.
+    let bomb = vec![b' '; 20 << 20];
     for packed in [gzip(&bomb), zstd(&bomb)] {
         assert!(packed.len() < 100_000);
         let ran = verify(&packed, &[]);

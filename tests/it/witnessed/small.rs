@@ -48,29 +48,42 @@ fn cosine() -> Value {
 /// Stages of K, a constant rate that ticks by epoch, labels counted before the shift, some coordinates only.
 fn staged() -> Value {
     let contract = json!({"formula": "unshifted-count/1", "require": ["weights"],
-        "accumulation_steps": [{"from_window": 0, "steps": 1}, {"from_window": 1, "steps": 2}],
+        "accumulation_steps": [{"from_window": 0, "steps": 1}, {"from_window": 2, "steps": 2}],
         "gradient_basis": {"kind": "coordinates", "dimension": 1},
         "optimizer": {"name": "sgd", "learning_rate": 0.1, "momentum": 0.9, "weight_decay": 0.0},
         "scheduler": {"name": "constant", "peak": 0.1, "interval": "epoch"}});
     let with = |labels: u64, gradient: f64| json!({"unshifted_targets": labels, "gradient_sum": [gradient]});
+    let logged =
+        |w: u64, gradient: f64, norm: f64| json!({"logged": {"window": w, "gradient": [gradient], "grad_norm": norm}});
     let step = |w: u64| json!({"optimizer_step": {"window": w, "outcome": "applied", "learning_rate": 0.1}});
+    let tick = json!({"scheduler_step": {"learning_rate": 0.1}});
     run(
         contract,
         &[json!([
             backward(0, "a", 3, 1.0, 0.25, with(4, 2.0)),
-            {"logged": {"window": 0, "gradient": [0.5], "grad_norm": 0.75}},
+            logged(0, 0.5, 0.75),
             step(0),
-            "epoch_end",
-            {"scheduler_step": {"learning_rate": 0.1}},
             "zero_grad",
-            backward(1, "b", 3, 1.0, 0.125, with(4, 2.0)),
-            backward(1, "c", 2, 3.0, 0.375, with(4, 6.0)),
-            {"logged": {"window": 1, "gradient": [1.0], "grad_norm": 1.5}},
+            backward(1, "b", 2, 3.0, 0.75, with(4, 6.0)),
             step(1),
             "epoch_end",
-            {"scheduler_step": {"learning_rate": 0.1}}
+            tick,
+            "zero_grad",
+            backward(2, "c", 3, 1.0, 0.125, with(4, 2.0)),
+            backward(2, "d", 2, 3.0, 0.375, with(4, 6.0)),
+            logged(2, 1.0, 1.5),
+            step(2),
+            "epoch_end",
+            tick
         ])],
     )
+}
+
+/// One window that is full, where a short one would be dropped.
+fn dropping() -> Value {
+    let contract = json!({"formula": "token-mean/1", "accumulation_steps": 1, "tail": "drop"});
+    let step = json!({"optimizer_step": {"window": 0, "outcome": "applied"}});
+    run(contract, &[json!([backward(0, "a", 4, 1.0, 0.25, json!({})), step])])
 }
 
 /// Means weighted by rows, a sketched basis, and a replay that is asked for and not done.
@@ -172,5 +185,5 @@ pub(super) fn resuming() -> (Value, Sealed) {
 
 /// All of them that stand alone.
 pub(super) fn alone() -> Vec<Value> {
-    vec![cosine(), staged(), sketched(), synchronous()]
+    vec![cosine(), staged(), dropping(), sketched(), synchronous()]
 }
