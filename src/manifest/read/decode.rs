@@ -13,6 +13,9 @@ use crate::manifest::window::Indexed;
 use memchr::memchr;
 use std::ops::Range;
 
+/// Bytes of an ordinary event's line, by which room is made for the events of a block.
+const USUAL_LINE: usize = 128;
+
 /// What some lines or slices were.
 #[derive(Debug, Default)]
 pub(crate) struct Decoded {
@@ -87,14 +90,11 @@ fn torn(text: &[u8], terms: &Terms) -> Fault {
     Fault { severity, ..Fault::new(Code::GA101, String::new(), message, text.len()..text.len()) }
 }
 
-/// Bytes of a backward's line without vectors, for reserving room.
-const TYPICAL_LINE: usize = 128;
-
 /// Reads whole lines, of which only the last may lack its newline.
 pub(crate) fn lines(text: &[u8], terms: &Terms) -> Decoded {
     let mut decoded = Decoded::default();
     decoded.canonical.reserve(text.len());
-    decoded.events.reserve(text.len() / TYPICAL_LINE);
+    decoded.events.reserve(text.len() / USUAL_LINE);
     let mut rest = text;
     while !rest.is_empty() {
         let newline = memchr(b'\n', rest);
