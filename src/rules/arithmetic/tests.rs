@@ -334,4 +334,153 @@ fn a_carried_window_counts_what_was_carried() {
     assert_eq!((ledger.counts.microbatches, ledger.is_full(), ledger.token_mean), (3, true, Some(0.64)));
     assert_eq!(run.diagnosed().recipes, ["token-mean"]);
     assert_eq!(codes(&Run::from_manifest(&text.replace("0.64", "0.4"))), ["GA201"]);
+    // Buffers of a resumed window hold what was carried, which no event tells.
+    let carried = r#""loss_sum": 1.2, "gradient_sum": [1.0]}, {"microbatch": "b", "valid_targets": 6, "loss_sum": 4.8,
+        "gradient_sum": [1.0]}]}]},"#;
+    let (start, end) =
+        (text.find(r#""loss_sum": 1.2}"#).expect("a"), text.find(r#""ranks": [{"rank": 0, "ev"#).expect("b"));
+    let text = format!("{}{carried}{}", &text[..start], &text[end..])
+        .replace(
+            r#""precision": "float64""#,
+            r#""precision": "float64", "gradient_basis": {"kind": "complete", "dimension": 1}"#,
+        )
+        .replace(r#""loss_sum": 0.4,"#, r#""loss_sum": 0.4, "gradient_sum": [1.0], "accumulated": [9.0],"#);
+    let run = Run::from_manifest(&text);
+    assert_eq!(judged(&run), []);
+    let (_, ledger) = &run.tallied()[0];
+    assert_eq!(ledger.gradients.as_ref().map(|gradients| gradients.token_mean.clone()), Some(vec![0.3]));
+}
+
+/// One window of two microbatches on one rank, and what else happens; vectors of one coordinate.
+fn two(with: Value, fields: [Value; 2], events: &[Value]) -> Vec<(String, String)> {
+    let [first, second] = fields;
+    let mut stream = vec![backward(0, "a", 3, 1.2, first), backward(0, "b", 7, 2.0, second)];
+    stream.extend(events.iter().cloned());
+    let mut declared = json!({"accumulation_steps": 2, "gradient_basis": {"kind": "complete", "dimension": 1}});
+    declared.as_object_mut().expect("an object").extend(with.as_object().expect("an object").clone());
+    judged(&Run::new(contract(declared), vec![stream]))
+}
+
+fn named(findings: &[(String, String)]) -> Vec<&str> {
+    findings.iter().map(|(code, _)| code.as_str()).collect()
+}
+
+#[test]
+fn a_rescale_after_the_step_is_too_late_to_count() {
+    let weights = || [json!({"backward_loss": 0.12}), json!({"backward_loss": 0.2})];
+    let late = json!({"rescale": {"factor": 0.5}});
+    assert_eq!(two(json!({}), weights(), &[step(0), late.clone()]), []);
+    assert_eq!(named(&two(json!({}), weights(), &[late, step(0)])), ["GA203"]);
+}
+
+#[test]
+fn one_factor_over_all_weights_is_a_denominator_even_where_rounding_could_be_that_large() {
+    // 10 targets in float16: rounding could plausibly make 8·√12/2048 = 1.4 %.
+    let half = || json!({"precision": "float16", "loss_precision": "float16"});
+    let weights =
+        |left: f64, right: f64| [json!({"backward_loss": 0.12 * left}), json!({"backward_loss": 0.2 * right})];
+    let rounded = two(half(), weights(1.01, 0.99), &[step(0)]);
+    assert!(rounded[0].1.contains("perturbation"), "{rounded:?}");
+    let divided = two(half(), weights(1.0 / 1.01, 1.0 / 1.01), &[step(0)]);
+    assert!(divided[0].1.contains("an effective denominator of 10.1"), "{divided:?}");
+}
+
+#[test]
+fn a_logged_loss_says_whether_rounding_could_do_it() {
+    let logged = |loss: f64| {
+        let single = json!({"precision": "float32", "loss_precision": "float32"});
+        two(single, [json!({}), json!({})], &[json!({"logged": {"window": 0, "loss": loss}}), step(0)])[0].1.clone()
+    };
+    assert!(logged(0.320_000_1).contains("perturbation"));
+    assert!(logged(0.33).contains("different objective"));
+}
+
+#[test]
+fn a_log_may_count_auxiliary_losses_in_or_out() {
+    let fields = || [json!({"auxiliary_loss": 0.05}), json!({"auxiliary_loss": 0.05})];
+    let logged = |loss: f64| two(json!({}), fields(), &[json!({"logged": {"window": 0, "loss": loss}}), step(0)]);
+    assert_eq!(logged(0.32), []);
+    assert_eq!(logged(0.42), []);
+    assert_eq!(named(&logged(0.37)), ["GA201"]);
+}
+
+#[test]
+fn an_averaged_log_is_not_judged_across_a_window_that_was_not_stepped() {
+    let mut events = vec![backward(0, "a", 1, 1.0, json!({})), step(0)];
+    events.push(backward(1, "b", 1, 3.0, json!({})));
+    events.push(backward(2, "c", 1, 5.0, json!({})));
+    events.push(json!({"logged": {"window": 2, "loss": 9.0, "windows": 2}}));
+    events.push(step(2));
+    assert_eq!(codes(&Run::new(contract(json!({"accumulation_steps": 1})), vec![events])), [""; 0]);
+}
+
+#[test]
+fn a_denominator_may_be_the_declared_formulas_own() {
+    let logged = |formula: &str, denominator: u64| {
+        let fields = || json!({"unshifted_targets": 8});
+        let log = json!({"logged": {"window": 0, "denominator": denominator}});
+        named(&two(json!({"formula": formula}), [fields(), fields()], &[log, step(0)])).len()
+    };
+    assert_eq!([10, 16, 11].map(|denominator| logged("unshifted-count/1", denominator)), [0, 0, 1]);
+    assert_eq!([10, 16, 11].map(|denominator| logged("token-mean/1", denominator)), [0, 1, 1]);
+    assert_eq!([10, 16, 11].map(|denominator| logged("mean-of-means/1", denominator)), [0, 0, 0]);
+}
+
+#[test]
+fn of_two_clips_neither_is_compared() {
+    let gradients = || [json!({"gradient_sum": [4.0]}), json!({"gradient_sum": [6.0]})];
+    let clip = |norm: f64| json!({"clip": {"max_norm": 1.0, "norm": norm}});
+    assert_eq!(two(json!({}), gradients(), &[clip(1.0), step(0)]), []);
+    assert_eq!(named(&two(json!({}), gradients(), &[clip(2.0), step(0)])), ["GA205"]);
+    assert_eq!(two(json!({}), gradients(), &[clip(2.0), clip(1.0), step(0)]), []);
+}
+
+#[test]
+fn buffers_touched_by_what_was_not_recorded_are_not_judged() {
+    let fields = |held: f64| json!({"gradient_sum": [10.0], "accumulated": [held]});
+    let run = |between: Value| {
+        let events =
+            vec![backward(0, "a", 3, 1.2, fields(1.0)), between, backward(0, "b", 7, 2.0, fields(99.0)), step(0)];
+        let declared = json!({"accumulation_steps": 2, "gradient_basis": {"kind": "complete", "dimension": 1}});
+        codes(&Run::new(contract(declared), vec![events]))
+    };
+    assert_eq!(run(json!({"clip": {"max_norm": 1.0, "norm": 1.0}})), [""; 0]);
+    assert_eq!(run(json!({"unscale": {}})), [""; 0]);
+    assert_eq!(run(json!("zero_grad")), ["GA207"]);
+    let empty = two(json!({}), [fields(1.0), fields(2.0)], &[step(0)]);
+    assert_eq!(empty, []);
+}
+
+#[test]
+fn the_absolute_tolerance_is_for_the_final_gradient_and_not_for_scaled_buffers() {
+    // What is left where two contributions cancel is off by 1e-8 once scaled by 2^16, by 1.5e-13 in the gradient.
+    let fields =
+        |gradient: f64, held: f64| json!({"gradient_sum": [gradient], "accumulated": [held], "loss_scale": 65_536.0});
+    let scaled = json!({"loss_scale": {"policy": "static", "value": 65_536.0}});
+    let findings = two(scaled, [fields(10.0, 65_536.0), fields(-10.0, 1e-8)], &[step(0)]);
+    assert_eq!(findings, []);
+}
+
+#[test]
+fn ranks_whose_buffers_became_known_later_still_meet_their_peers() {
+    let fields = |held: f64, sync: bool| json!({"gradient_sum": [2.0], "accumulated": [held], "sync": sync});
+    let rank = |name: &str, first: Value, last: f64| {
+        let named = |index: usize| format!("{name}{index}");
+        vec![
+            backward(0, &named(0), 1, 1.0, first),
+            json!("zero_grad"),
+            backward(0, &named(1), 1, 1.0, fields(last, true)),
+            step(0),
+        ]
+    };
+    let run = |last: f64| {
+        let declared = json!({"accumulation_steps": 2, "world_size": 2, "gradient_reduction": "mean",
+                              "gradient_basis": {"kind": "complete", "dimension": 1}});
+        // Rank 1's first backward has an auxiliary loss, so that its buffers are not known until they are cleared.
+        let unknown = json!({"gradient_sum": [2.0], "auxiliary_loss": 1.0, "sync": false});
+        let ranks = vec![rank("a", fields(1.0, false), last), rank("b", unknown, last)];
+        codes(&Run::new(contract(declared), ranks))
+    };
+    assert_eq!(run(1.0), [""; 0]);
+    assert_eq!(run(3.0), ["GA207"]);
 }
