@@ -194,3 +194,84 @@ fn advice(code: Code) -> Option<String> {
     let advice = if text.len() <= LONGEST_ADVICE { &*text } else { words::first_sentence(&text) };
     Some(advice.to_owned()).filter(|advice| !advice.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::Place;
+    use crate::report::testing;
+
+    fn sentence(receipt: &Receipt) -> String {
+        Headline::of(receipt).sentence
+    }
+
+    #[test]
+    fn what_cannot_be_told_apart_is_not_guessed() {
+        let mut receipt = testing::violated(&[&testing::MEAN_OF_MEANS]);
+        receipt.diagnosis.as_mut().expect("a diagnosis").recipes.push("row-weighted".to_owned());
+        assert!(
+            sentence(&receipt).contains("(mean-of-means; row-weighted would look the same)"),
+            "{}",
+            sentence(&receipt)
+        );
+    }
+
+    #[test]
+    fn a_recipe_may_explain_only_some_windows() {
+        let mut receipt = testing::violated(&[&testing::MEAN_OF_MEANS]);
+        let diagnosis = receipt.diagnosis.as_mut().expect("a diagnosis");
+        diagnosis.recipes.clear();
+        diagnosis.full_windows = vec!["token-mean".to_owned()];
+        diagnosis.short_windows = vec!["divided-twice".to_owned()];
+        assert!(sentence(&receipt).starts_with("This run in its short windows divided by"), "{}", sentence(&receipt));
+        receipt.diagnosis.as_mut().expect("a diagnosis").short_windows.clear();
+        assert_eq!(
+            sentence(&receipt),
+            "The gradient followed other weights than the declared ones (window 0): weight 0.3333333333333333 where \
+             token-mean/1 gives 0.1, a factor of 3.333."
+        );
+    }
+
+    #[test]
+    fn a_wrong_log_is_told_from_a_wrong_gradient() {
+        let mut receipt = testing::violated(&[&testing::RIGHT]);
+        receipt.findings.remove(0);
+        receipt.findings[0].caused_by = None;
+        let right = "What this run logs is not the loss of its updates: the log averaged each microbatch by itself, and \
+                     then averaged the averages (mean-of-means).";
+        assert_eq!(sentence(&receipt), right);
+        receipt.evidence = None;
+        assert!(sentence(&receipt).starts_with("Going by its log, this run averaged"), "{}", sentence(&receipt));
+    }
+
+    #[test]
+    fn a_fault_of_order_is_said_with_its_numbers_and_its_page() {
+        let mut receipt = testing::violated(&[&testing::RIGHT]);
+        receipt.findings = vec![
+            testing::finding(Code::GA303, Place::window(2), "2 of 4 backwards are lost"),
+            testing::finding(Code::GA601, Place::window(4), "left unstepped"),
+        ];
+        let headline = Headline::of(&receipt);
+        assert_eq!(
+            headline.sentence,
+            "Gradients were cleared in the middle of a window, so a part of them was lost (window 2): 2 of 4 backwards \
+             are lost. Also: the short window at the end of the data was not treated as declared (GA601)."
+        );
+        assert!(headline.change.expect("advice").starts_with("Clear once a window"));
+    }
+
+    #[test]
+    fn a_warning_is_worth_knowing() {
+        let mut receipt = testing::receipt(&[&testing::RIGHT]);
+        receipt.findings = vec![testing::finding(Code::GA309, Place::window(0), "twice")];
+        assert_eq!(
+            Headline::of(&receipt),
+            Headline {
+                sentence: "The window made the declared update: nothing recorded contradicts token-mean/1. Worth \
+                           knowing: gradients were cleared twice (GA309)."
+                    .to_owned(),
+                change: None
+            }
+        );
+    }
+}

@@ -7,6 +7,6 @@ mod generate;
 mod impossible;
 mod limits;
 mod recorded;
-mod run;
+pub(crate) mod run;
 mod shapes;
 mod shown;

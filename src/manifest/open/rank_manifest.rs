@@ -39,6 +39,7 @@ use crate::manifest::source::Sources;
 use crate::manifest::source::check_reference;
 use crate::manifest::source::stored::Broken;
 use crate::manifest::source::stored::Stored;
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 /// Opens the run of this document.
@@ -183,18 +184,16 @@ impl Feeds<'_> {
         if let Err(why) = check_reference(&path) {
             return broken(format!("the reference {} {why}", quote(&path)));
         }
+        let shown = quote(&path);
         let name = SourceName::Reference { manifest: Box::new(self.manifest.clone()), path };
         let stored = match Stored::open(self.sources, &name, sha256.is_some()) {
             Ok(stored) => stored,
             Err(source @ SourceError::TooManyOpen) => return Err(ReadError::Source { name, source }),
-            Err(error) => return broken(format!("{} cannot be read: {error}", quote(&name.to_string()))),
+            Err(error) => return broken(format!("{shown} cannot be read: {}", told(&error))),
         };
         let mut lines = Lines::new(stored);
         if sniff::kind(&mut lines) == sniff::Kind::Ranks {
-            return broken(format!(
-                "{} is a rank manifest; only microbatch manifests can be referenced",
-                quote(&name.to_string())
-            ));
+            return broken(format!("{shown} is a rank manifest; only microbatch manifests can be referenced"));
         }
         let header = header::take(&mut lines);
         let place = Place { rank: Some(rank), ..Place::default() };
@@ -210,5 +209,15 @@ impl Feeds<'_> {
         }
         let expected = sha256.map(|sha256| Expected { sha256, pointer });
         Ok(if has_events { Feed::Lines { lines: Some(lines), name, expected } } else { Feed::Nothing })
+    }
+}
+
+/// Why a referenced file can't be read, in words that are the same on every system.
+fn told(error: &SourceError) -> String {
+    match error {
+        SourceError::Io(error) if error.kind() == ErrorKind::NotFound => "there is no such file".to_owned(),
+        SourceError::Io(error) if error.kind() == ErrorKind::PermissionDenied => "it may not be read".to_owned(),
+        SourceError::Io(_) => "it is no file that can be read".to_owned(),
+        SourceError::Outside | SourceError::TooManyOpen => error.to_string(),
     }
 }

@@ -5,6 +5,8 @@ use crate::clock::RankClock;
 use crate::finding::Code;
 use crate::finding::Finding;
 use crate::finding::Findings;
+use crate::manifest::event::Event;
+use crate::manifest::window::RankWindow;
 use crate::rules::Check;
 use crate::rules::Judged;
 
@@ -12,7 +14,8 @@ rule! {
     /// ## What it does
     /// Counts the optimizer steps of every window on every rank: exactly one, after the window's last backward. A full
     /// window without a step, a window with two, and a step that comes while backwards of its window are still to come
-    /// are found. A skipped step counts as a step; a short window at the end of the data is GA601's.
+    /// are found, and a step that says it is another window's. A skipped step counts as a step; a short window at the end of
+    /// the data is GA601's.
     ///
     /// ## Why it is wrong
     /// One window is one update. A step too early uses a partial gradient, a second step uses the same gradient again
@@ -37,6 +40,20 @@ fn check(judged: &Judged<'_>, findings: &mut Findings) {
             findings.report(Finding::new(Code::GA301, place, message).with_magnitude(extra));
         }
     }
+    for (rank, recorded) in judged.clock.ranks.iter().zip(&judged.window.ranks) {
+        if let Some((index, named)) = mislabelled(recorded, judged.window.window) {
+            let place = judged.clock.place(rank, index).at("/optimizer_step/window");
+            findings.report(Finding::new(Code::GA301, place, format!("a step in the window that names window {named}")));
+        }
+    }
+}
+
+/// The first step that names another window than the one it stands in, and that window.
+fn mislabelled(recorded: &RankWindow, window: u64) -> Option<(u64, u64)> {
+    recorded.events.iter().find_map(|indexed| match &indexed.event {
+        Event::OptimizerStep(step) if step.window.get() != window => Some((indexed.index, step.window.get())),
+        _ => None,
+    })
 }
 
 /// The event at which the fault shows, and the fault.

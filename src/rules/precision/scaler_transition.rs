@@ -74,7 +74,14 @@ mod tests {
     fn an_update_that_another_rule_misses_leaves_the_scale_open() {
         assert_eq!(fires(&RULE, amp(json!({})), &["b@1024 b b skip zero | b@1024 b b step scale=1024"]), 0);
         assert_eq!(fires(&RULE, amp(json!({})), &["b@1024 b@2048 b step scale=2048 zero | b@2048"]), 0);
+        assert_eq!(fires(&RULE, amp(json!({})), &["b@1024 scale=2048 b@2048 b step scale=2048"]), 0);
         assert_eq!(fires(&RULE, json!({}), &["b@3 b b step scale=7"]), 0);
+    }
+
+    #[test]
+    fn a_scale_set_before_the_run_is_the_one_to_begin_with() {
+        assert_eq!(fires(&RULE, amp(json!({})), &["scale=64 b@64 b b skip scale=32"]), 0);
+        assert_eq!(fires(&RULE, amp(json!({})), &["scale=64 b@64 b b skip scale=64"]), 1);
     }
 
     #[test]

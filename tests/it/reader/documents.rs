@@ -139,7 +139,7 @@ fn references_that_are_broken() {
     }
     assert_eq!(
         faults(&refer("r1", &zeros)),
-        ["GA116 5:33 /ranks/1/microbatch_manifest: `r1` cannot be read: no such file"]
+        ["GA116 5:33 /ranks/1/microbatch_manifest: `r1` cannot be read: there is no such file"]
     );
     let with =
         |file: String, sha: &str| said(&Memory::new().with("m", document(&refer("r1", sha))).with("r1", file), &["m"]);
@@ -148,7 +148,7 @@ fn references_that_are_broken() {
     assert_eq!(with(good.clone(), &sha), [] as [&str; 0]);
     assert_eq!(
         with(good.clone(), &zeros),
-        [format!("GA116 5:47 /ranks/1/sha256: r1 has the SHA-256 {sha}, not {zeros}")]
+        [format!("GA116 5:47 /ranks/1/sha256: the file's SHA-256 is {sha}, not {zeros}")]
     );
     let other = header(0);
     let said = with(other.clone(), &Digest::of(other.as_bytes()).to_string());

@@ -1,0 +1,5 @@
+//! What holds of every run, whatever is in it.
+mod partition;
+mod receipts;
+mod resumption;
+mod shapes;
