@@ -132,8 +132,10 @@ impl Product<'_> {
         }
         let a = self.a;
         if LEFT == BY_ROWS {
-            let rows: [&[f64]; ROWS] =
-                std::array::from_fn(|r| &a.values[a.at(place.row + r, place.depth)..][..panel.len()]);
+            let mut rows: [&[f64]; ROWS] = [&[]; ROWS];
+            for (r, row) in rows.iter_mut().enumerate() {
+                *row = &a.values[a.at(place.row + r, place.depth)..][..panel.len()];
+            }
             // Two steps at a time: so the compiler keeps the sums in registers.
             let (pairs, rest) = panel.as_chunks::<2>();
             for (pair, b) in pairs.iter().enumerate() {
