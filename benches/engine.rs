@@ -2,12 +2,16 @@
 //!
 //! `cargo bench --bench engine`. Allocations are counted as well: a warm default update makes fewer than 100.
 
-use receipt::autograd::Options;
+use std::hint::black_box;
+
+use divan::counter::ItemsCount;
+use receipt::autograd::{Arena, Options, Parameters, Shape, Tape};
 use receipt::decoder::pass::Arithmetic;
 use receipt::decoder::update::Recipe;
 use receipt::decoder::{Config, Decoder, Microbatch, Trainer, initial, nine_targets};
 use receipt::numeric::float::Precision;
 use receipt::numeric::random::SplitMix64;
+use receipt::numeric::vector::{self, Kernel};
 use receipt::optimizer::{AdamW, LossScale, Optimizer, Schedule, adamw};
 
 #[global_allocator]
@@ -63,4 +67,49 @@ fn wide_update(bencher: divan::Bencher<'_, '_>, (width, threads, rows): (usize, 
     let mut trainer = trainer(&decoder, threads);
     let _ = trainer.update(&decoder, &microbatches).unwrap();
     bencher.bench_local(|| trainer.update(&decoder, &microbatches).unwrap());
+}
+
+/// One product as a linear layer forms it, x wᵀ with 128 positions and width 256: "items" are additions and
+/// multiplications. Beside `peak` it says how much of the machine the product uses.
+#[divan::bench]
+fn product(bencher: divan::Bencher<'_, '_>) {
+    let (positions, width) = (128, 256);
+    let mut stream = SplitMix64::new(1);
+    let mut draw = |len: usize| -> Vec<f64> { (0..len).map(|_| stream.symmetric()).collect() };
+    let (x, w) = (draw(positions * width), draw(width * width));
+    let parameters = Parameters::new([]);
+    let mut arena = Arena::default();
+    bencher.counter(ItemsCount::new(2 * positions * width * width)).bench_local(|| {
+        let mut tape = Tape::new(&parameters, &mut arena, Options::default());
+        let x = tape.input(Shape::matrix(positions, width), &x);
+        let w = tape.input(Shape::matrix(width, width), &w);
+        let y = tape.linear(x, w);
+        tape.value(y)[0]
+    });
+}
+
+/// Multiplications and additions that depend on nothing but their own chain, without fusing.
+struct Peak(usize);
+
+impl Kernel for Peak {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run<const WIDE: bool>(self) -> f64 {
+        let (factor, term) = (black_box(0.999), black_box(0.001));
+        let mut chains = [[1.0; 8]; 8];
+        for _ in 0..self.0 {
+            for chain in &mut chains {
+                chain.iter_mut().for_each(|x| *x = *x * factor + term);
+            }
+        }
+        chains.iter().flatten().sum()
+    }
+}
+
+/// The most that this machine multiplies and adds in a second without fusing the two.
+#[divan::bench]
+fn peak(bencher: divan::Bencher<'_, '_>) {
+    let steps = 20_000;
+    bencher.counter(ItemsCount::new(2 * 64 * steps)).bench(|| vector::on_widest(Peak(steps)));
 }

@@ -1,7 +1,7 @@
 //! All control flow: what a command does, from names to a sealed receipt.
 use crate::align::EventStream;
 use crate::canonical::{self, CanonicalError, Count, Digest, Hasher};
-use crate::finding::{self, Code, Findings, Folded, Place};
+use crate::finding::{self, Code, Findings, Folded};
 use crate::judge::{Declared, judge};
 use crate::manifest::contract::Contract;
 use crate::manifest::locate::{Wanted, locate};
@@ -154,10 +154,8 @@ fn raw_digest(sources: &dyn Sources, name: &SourceName) -> Result<Digest, ReadEr
     Ok(hasher.finish())
 }
 
-/// Instances of one finding that are shown with their source; of a malformed manifest all that were kept.
-const EXCERPTS: usize = 3;
-
-/// The pieces of source that the findings are about, by finding.
+/// The pieces of source that the findings are about, by finding: of a malformed manifest every instance that was kept,
+/// of a judged run the worst.
 ///
 /// # Errors
 ///
@@ -167,22 +165,32 @@ pub fn excerpts(
     verified: &Verified,
     renderer: &Renderer,
 ) -> Result<Vec<Vec<Excerpt>>, ReadError> {
-    let shown = |folded: &Folded| if folded.code.rejects() { folded.instances.len() } else { EXCERPTS };
-    let instances: Vec<(usize, &Folded, &(Place, String))> = verified
+    let instances: Vec<(usize, Wanted<'_>)> = verified
         .findings
         .iter()
         .enumerate()
-        .flat_map(|(at, (folded, _))| folded.instances.iter().take(shown(folded)).map(move |one| (at, folded, one)))
+        .flat_map(|(at, (folded, _))| shown(folded).into_iter().map(move |wanted| (at, wanted)))
         .collect();
-    let wanted: Vec<Wanted<'_>> =
-        instances.iter().map(|(_, folded, (place, message))| Wanted { code: folded.code, place, message }).collect();
+    let wanted: Vec<Wanted<'_>> = instances.iter().map(|(_, wanted)| *wanted).collect();
     let mut excerpts = vec![vec![]; verified.findings.len()];
     let located = locate(sources, &verified.layout, &wanted)?;
-    for ((at, folded, (_, message)), location) in instances.into_iter().zip(located) {
-        if let Some(location) = location {
-            let snippet = manifest::snippet(folded.severity, folded.code, message, Some(&location), renderer);
-            excerpts[at].push(Excerpt { message: message.clone(), snippet });
-        }
+    for ((at, wanted), location) in instances.into_iter().zip(located) {
+        let severity = verified.findings[at].0.severity;
+        let render = |location| manifest::snippet(severity, wanted.code, wanted.message, Some(location), renderer);
+        excerpts[at].push(Excerpt {
+            message: wanted.message.to_owned(),
+            place: wanted.place.clone(),
+            snippet: location.as_ref().map(render).unwrap_or_default(),
+        });
     }
     Ok(excerpts)
+}
+
+/// The instances of a finding that are shown with their source.
+fn shown(folded: &Folded) -> Vec<Wanted<'_>> {
+    let code = folded.code;
+    match code.rejects() {
+        true => folded.instances.iter().map(|(place, message)| Wanted { code, place, message }).collect(),
+        false => vec![Wanted { code, place: &folded.place, message: &folded.message }],
+    }
 }

@@ -35,11 +35,13 @@ pub(super) struct Segmenter<S> {
     /// Read, and not of the segment before.
     ahead: Option<Indexed>,
     ended: bool,
+    /// Events of the segment before, for reserving room.
+    typical: usize,
 }
 
 impl<S: EventStream> Segmenter<S> {
     pub(super) fn new(stream: S) -> Self {
-        Segmenter { stream, ahead: None, ended: false }
+        Segmenter { stream, ahead: None, ended: false, typical: 0 }
     }
 
     /// The next event, whatever segment it belongs to.
@@ -58,7 +60,7 @@ impl<S: EventStream> Segmenter<S> {
         findings: &mut Findings,
         mut inspect: impl FnMut(&Indexed, &mut Findings),
     ) -> Option<Segment> {
-        let mut segment = Segment::default();
+        let mut segment = Segment { events: Vec::with_capacity(self.typical), ..Segment::default() };
         while let Some(indexed) = self.event(findings) {
             if let ControlFlow::Break(()) = segment.belongs(&indexed) {
                 self.ahead = Some(indexed);
@@ -72,6 +74,7 @@ impl<S: EventStream> Segmenter<S> {
                 findings.report(beyond(self.stream.rank(), &segment, &indexed));
             }
         }
+        self.typical = segment.events.len();
         (!segment.events.is_empty()).then_some(segment)
     }
 }

@@ -52,8 +52,10 @@ pub(super) fn first_backward(events: &[Indexed]) -> u64 {
 /// Reports what is malformed about a window.
 pub(super) fn check(contract: &Contract, resume: Option<&Resume>, window: &Window, findings: &mut Findings) {
     let resume = resume.filter(|resume| resume.window.get() == window.window);
-    sizes(window, resume, findings);
-    dispositions(contract, window, resume, findings);
+    if window.ranks.len() > 1 {
+        sizes(window, resume, findings);
+        dispositions(contract, window, resume, findings);
+    }
     targets(window, resume, findings);
     vectors(window, findings);
 }

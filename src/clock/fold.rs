@@ -97,3 +97,79 @@ fn ending(recorded: &RankWindow) -> Option<Tail> {
         _ => None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::testing::contract;
+    use crate::clock::testing::windows;
+    use crate::manifest::event::Outcome;
+    use serde_json::Value;
+    use serde_json::json;
+
+    fn run(with: Value, scripts: &[&str]) -> (Vec<WindowClock>, Carried) {
+        let mut clock = Clock::new(&contract(with), None, false);
+        let observed = windows(scripts).iter().map(|window| clock.observe(window)).collect();
+        (observed, clock.carried())
+    }
+
+    #[test]
+    fn says_what_became_of_each_window() {
+        let (windows, _) =
+            run(json!({}), &["b b b step zero | b b b skip zero | b b b zero | b b b b step zero | b b step"]);
+        let outcomes: Vec<_> = windows.iter().map(WindowClock::outcome).collect();
+        let (applied, skipped) = (Some(Outcome::Applied), Some(Outcome::Skipped));
+        assert_eq!(outcomes, [applied, skipped, None, applied, applied]);
+        assert_eq!(windows.iter().map(WindowClock::is_eligible).collect::<Vec<_>>(), [true, true, false, true, true]);
+        assert_eq!(windows.iter().map(WindowClock::is_full).collect::<Vec<_>>(), [true, true, true, true, false]);
+        let indices: Vec<_> = windows.iter().map(WindowClock::update_index).collect();
+        assert_eq!(indices, [Some(0), Some(1), None, Some(1), Some(2)]);
+        assert_eq!(
+            windows.iter().map(|window| window.tail).collect::<Vec<_>>(),
+            [None, None, None, None, Some(Tail::Flush)]
+        );
+        assert_eq!(windows[3].ranks[0].trace.counts.backward, 4);
+    }
+
+    #[test]
+    fn an_update_that_one_rank_applied_was_applied() {
+        let two = json!({"world_size": 2, "gradient_reduction": "mean"});
+        for scripts in [["b b b step", "b b b skip"], ["b b b skip", "b b b step"], ["b b b", "b b b step"]] {
+            assert_eq!(run(two.clone(), &scripts).0[0].outcome(), Some(Outcome::Applied), "{scripts:?}");
+        }
+        assert_eq!(run(two, &["b b b skip", "b b b skip"]).0[0].outcome(), Some(Outcome::Skipped));
+    }
+
+    #[test]
+    fn a_tail_is_what_was_done_or_said() {
+        let tail = |policy: &str, script: &str| run(json!({ "tail": policy }), &[script]).0[0].tail;
+        assert_eq!(tail("flush", "b b step end | b b b step"), Some(Tail::Flush));
+        assert_eq!(tail("carry", "b b carry"), Some(Tail::Carry));
+        assert_eq!(tail("drop", "b b drop | b b b step"), Some(Tail::Drop));
+        assert_eq!(tail("drop", "b b end zero | b b b step"), Some(Tail::Drop), "left alone where drop is declared");
+        assert_eq!(tail("flush", "b b"), None, "left alone, which is GA601's");
+        assert_eq!(tail("flush", "b b step zero | b b b step"), None, "short, but the data went on");
+    }
+
+    #[test]
+    fn carries_the_clocks_as_they_stand() {
+        let scaler = json!({"policy": "dynamic", "initial": 1024, "growth_factor": 2, "backoff_factor": 0.5,
+            "growth_interval": 3, "hysteresis": 2, "growth_delay": 1});
+        let declared = json!({"tail": "carry", "loss_scale": scaler, "scheduler": {"name": "recorded"}});
+        let script = "b b b step~0.5 scale=1024 tick=0.4 zero | b b b skip~0.4 scale=1024 zero | b b b step scale=1024 tick=0.3 zero | b carry";
+        let carried = run(declared, &[script]).1;
+        let expected = Carried {
+            applied_updates: 2,
+            loss_scale: Some(1024.0),
+            growth_tracker: Some(1),
+            hysteresis_left: Some(1),
+            growth_delay_pending: Some(true),
+            learning_rate: Some(0.3),
+        };
+        assert_eq!(carried, expected);
+        let restored = run(json!({}), &["b b b step~0.5 restore=0#0~0.25 b b b"]).1;
+        assert_eq!((restored.applied_updates, restored.learning_rate), (0, Some(0.25)));
+        let joined = run(json!({}), &["restore=7#7~0.1 b b b step~0.2 zero | b b b skip"]).1;
+        assert_eq!((joined.applied_updates, joined.learning_rate), (8, Some(0.2)));
+    }
+}

@@ -228,7 +228,9 @@ mod tests {
         scaler.set(ScalerState { scale: Some(64.0), ..ScalerState::default() });
         scaler.advance(false);
         assert_eq!(scaler.state().scale, None);
+        assert_eq!(scaler.state().hysteresis, None, "full if it grew");
         assert_eq!(scaler.sight(128.0), None);
+        assert_eq!(scaler.state().hysteresis, Some(1));
         assert_eq!(scaler.state().tracker, Some(0));
         scaler.advance(false);
         assert_eq!(scaler.sight(256.0), Some(vec![128.0]));

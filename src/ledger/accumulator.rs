@@ -110,7 +110,7 @@ pub(super) struct Growths<'a> {
 impl<'a> Growths<'a> {
     /// Those of a window; `None` where no buffer was recorded.
     pub(super) fn of(contract: &Contract, window: &'a Window, ledger: &WindowLedger) -> Option<Self> {
-        if !ledger.has_buffers {
+        if ledger.buffers.is_empty() {
             return None;
         }
         let mut growths = Growths {

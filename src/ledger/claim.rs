@@ -26,7 +26,7 @@ const HALF_UNITS: [f64; DECIMALS as usize + 1] = [
 ];
 
 /// Every `logged` event about the window: rank, index of the event, what it says.
-pub fn logged(window: &Window) -> impl Iterator<Item = (u64, u64, &Logged)> {
+pub fn logged(window: &Window) -> impl Iterator<Item = (u64, u64, &Logged)> + Clone {
     window.ranks.iter().flat_map(move |rank| {
         rank.events.iter().chain(&rank.late).filter_map(move |indexed| match &indexed.event {
             Event::Logged(logged) if logged.window.get() == window.window => Some((rank.rank, indexed.index, logged)),

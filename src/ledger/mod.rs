@@ -15,6 +15,7 @@ pub mod microbatch;
 mod norm;
 #[cfg(test)]
 pub(crate) mod sample;
+mod scan;
 mod tally;
 #[cfg(test)]
 mod tests;

@@ -15,19 +15,17 @@ use super::history::History;
 use super::microbatch::Microbatch;
 use super::microbatch::Source;
 use super::norm;
+use super::scan::Scan;
 use super::weights::WeightTolerance;
 use super::weights::Weights;
-use super::window::End;
 use super::window::MeanOfMeans;
 use super::window::WindowLedger;
 use crate::canonical::Count;
 use crate::manifest::contract::Contract;
-use crate::manifest::event::Backward;
 use crate::manifest::event::Event;
 use crate::manifest::event::Logged;
 use crate::manifest::resume::Resume;
 use crate::manifest::resume::ResumedMicrobatch;
-use crate::manifest::window::Indexed;
 use crate::manifest::window::RankWindow;
 use crate::manifest::window::Window;
 use crate::numeric::exact::ExactSum;
@@ -43,6 +41,8 @@ pub struct Ledger {
     buffers: Vec<BufferState>,
     coverage: Coverage,
     rate_was_set: bool,
+    /// Kept only for its memory.
+    means: ExactSum,
 }
 
 impl Ledger {
@@ -60,6 +60,7 @@ impl Ledger {
             buffers: Vec::new(),
             coverage: Coverage::default(),
             rate_was_set: resume.is_some_and(|resume| resume.learning_rate.is_some()),
+            means: ExactSum::new(),
         }
     }
 
@@ -72,24 +73,34 @@ impl Ledger {
             let initial = BufferState::initial(&self.contract, self.resume.as_ref());
             self.buffers.resize(window.ranks.len(), initial);
         }
-        let mut ledger = self.begin(window);
+        let scan = Scan::of(window);
+        let mut ledger = self.begin(window, scan);
         self.weigh(&mut ledger);
         self.history.push(&ledger);
-        ledger.gradients = Gradients::of(window, &ledger, self.base == Base::TokenMean);
+        if scan.has_gradients || ledger.is_resumed {
+            ledger.gradients = Gradients::of(window, &ledger, self.base == Base::TokenMean);
+        }
         if ledger.stepped_or_skipped() {
-            ledger.claims = claim::claims(&self.contract, self.tolerance, window, &ledger, &self.history);
-            ledger.clips = norm::clips(&self.contract, self.tolerance, window, &ledger, &ledger.claims);
+            if scan.has_logs {
+                ledger.claims = claim::claims(&self.contract, self.tolerance, window, &ledger, &self.history);
+            }
+            if scan.has_clip {
+                ledger.clips = norm::clips(&self.contract, self.tolerance, window, &ledger, &ledger.claims);
+            }
             ledger.drift = drift::drift(&self.contract, self.tolerance, window, &ledger);
         }
-        self.witness(window, &mut ledger);
-        for (state, rank) in self.buffers.iter_mut().zip(&window.ranks) {
-            *state = state.after(rank, &self.contract);
+        self.witness(window, scan, &mut ledger);
+        // Without a basis there is no vector (GA109), and nobody asks for the buffers.
+        if self.contract.gradient_basis.is_some() {
+            for (state, rank) in self.buffers.iter_mut().zip(&window.ranks) {
+                *state = state.after(rank, &self.contract);
+            }
         }
         ledger
     }
 
     /// The window's microbatches and counts, nothing computed yet.
-    fn begin(&mut self, window: &Window) -> WindowLedger {
+    fn begin(&mut self, window: &Window, scan: Scan) -> WindowLedger {
         let resume = self.resume.take_if(|resume| resume.window.get() == window.window);
         let mut counts = WindowCounts::new(&self.contract, window.window, self.history.previous_valid_targets());
         let mut microbatches = Vec::with_capacity(window.ranks.iter().map(|rank| rank.events.len()).sum());
@@ -97,7 +108,7 @@ impl Ledger {
         for rank in &window.ranks {
             let first = microbatches.len();
             carried(rank.rank, resume.as_ref(), &mut microbatches, &mut carried_in);
-            recorded(rank, first, &mut microbatches);
+            recorded(rank, first, scan, &mut microbatches);
             counts.add_rank(&microbatches[first..]);
         }
         WindowLedger {
@@ -107,7 +118,7 @@ impl Ledger {
             microbatches,
             nonfinite: 0,
             is_resumed: resume.is_some(),
-            end: end(window),
+            end: scan.end,
             token_mean: None,
             loss: None,
             mean_of_means: None,
@@ -118,22 +129,22 @@ impl Ledger {
             drift: None,
             evidence: WindowEvidence::default(),
             carried: carried_in,
-            buffers: self.buffers.clone(),
-            has_buffers: window.ranks.iter().flat_map(RankWindow::backwards).any(has_buffer),
+            buffers: if scan.has_buffers { self.buffers.clone() } else { Vec::new() },
+            has_logs: scan.has_logs,
         }
     }
 
     /// Which evidence the window has, and which windows no logged loss can cover any more.
-    fn witness(&mut self, window: &Window, ledger: &mut WindowLedger) {
+    fn witness(&mut self, window: &Window, scan: Scan, ledger: &mut WindowLedger) {
         ledger.evidence = WindowEvidence::of(window, ledger, self.rate_was_set);
         let lacks = |microbatch: &&Microbatch| lacks_count(&self.contract, microbatch);
-        if ledger.stepped_or_skipped() {
+        if ledger.stepped_or_skipped() && self.base != Base::TokenMean {
             ledger.evidence.without_count = ledger.microbatches.iter().filter(lacks).count() as u64;
         }
-        let is_scheduled = |event: &Event| matches!(event, Event::SchedulerStep(_));
-        self.rate_was_set |= window.ranks.iter().flat_map(|rank| &rank.events).any(|e| is_scheduled(&e.event));
+        self.rate_was_set |= scan.has_tick;
         let windows = |logged: &Logged| logged.loss.and(Some(logged.windows.map_or(1, Count::get)));
-        let span = claim::logged(window).filter_map(|(_, _, logged)| windows(logged)).max();
+        let about = || claim::logged(window).filter_map(|(_, _, logged)| windows(logged)).max();
+        let span = if scan.has_logs { about() } else { None };
         ledger.evidence.without_loss = if ledger.stepped_or_skipped() && ledger.loss.is_some() {
             self.coverage.add(window.window, span, window.is_last)
         } else if window.is_last {
@@ -144,7 +155,7 @@ impl Ledger {
     }
 
     /// Declared weights, sums and means, in one pass over the microbatches.
-    fn weigh(&self, ledger: &mut WindowLedger) {
+    fn weigh(&mut self, ledger: &mut WindowLedger) {
         let tolerance = WeightTolerance {
             relative: self.tolerance.relative(),
             absolute: self.tolerance.absolute(),
@@ -152,7 +163,8 @@ impl Ledger {
         };
         let constant = matches!(self.base, Base::TokenMean | Base::UnshiftedCount | Base::SlotMean);
         let mut shared = None;
-        let mut means = ExactSum::new();
+        let means = &mut self.means;
+        means.clear();
         let mut weighted = ExactSum::new();
         let (mut has_mean, mut is_weighted) = (!ledger.microbatches.is_empty(), true);
         for (index, microbatch) in ledger.microbatches.iter_mut().enumerate() {
@@ -200,10 +212,6 @@ fn drift(loss: f64, truth: f64) -> MeanOfMeans {
     MeanOfMeans { loss, absolute_drift, relative_drift: relative_drift.is_finite().then_some(relative_drift) }
 }
 
-fn has_buffer((_, _, backward): (usize, &Indexed, &Backward)) -> bool {
-    backward.accumulated.is_some()
-}
-
 /// The microbatches that an earlier run had done of the window on a rank.
 fn carried(
     rank: u64,
@@ -219,8 +227,8 @@ fn carried(
 }
 
 /// The microbatches that a rank recorded; the rank's own begin at `first`.
-fn recorded(rank: &RankWindow, first: usize, microbatches: &mut Vec<Microbatch>) {
-    let rescales = rescales(rank);
+fn recorded(rank: &RankWindow, first: usize, scan: Scan, microbatches: &mut Vec<Microbatch>) {
+    let rescales = if scan.has_rescale { rescales(rank) } else { Vec::new() };
     let mut passed = 0;
     for (position, indexed, backward) in rank.backwards() {
         while rescales.get(passed).is_some_and(|&(at, _)| at < position) {
@@ -249,19 +257,4 @@ fn rescales(rank: &RankWindow) -> Vec<(usize, f64)> {
         *factor = product;
     }
     rescales
-}
-
-/// How the window ended, on whichever rank got furthest.
-fn end(window: &Window) -> End {
-    let mut end = End::Open;
-    for indexed in window.ranks.iter().flat_map(|rank| &rank.events) {
-        let this = match indexed.event {
-            Event::OptimizerStep(_) => return End::Stepped,
-            Event::Carry(_) => End::Carried,
-            Event::Drop(_) => End::Dropped,
-            _ => continue,
-        };
-        end = end.max(this);
-    }
-    end
 }

@@ -46,10 +46,10 @@ pub struct WindowLedger {
     pub evidence: WindowEvidence,
     /// What an earlier run carried in, in order of rank and backward.
     pub(super) carried: Vec<ResumedMicrobatch>,
-    /// By rank, before the window.
+    /// By rank, before the window; empty where no buffer was recorded.
     pub(super) buffers: Vec<BufferState>,
-    /// Whether any buffer was recorded.
-    pub(super) has_buffers: bool,
+    /// Whether something was logged.
+    pub(super) has_logs: bool,
 }
 
 /// How a window ended on the ranks.

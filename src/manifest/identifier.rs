@@ -1,5 +1,6 @@
 //! Strings from outside: identifiers with a grammar, and opaque ones with a length.
 use crate::manifest::limits::IDENTIFIER;
+use compact_str::CompactString;
 use schemars::JsonSchema;
 use schemars::Schema;
 use schemars::SchemaGenerator;
@@ -13,17 +14,21 @@ use serde::de::Visitor;
 use std::borrow::Cow;
 use std::fmt;
 
-/// Names one microbatch's execution; unique in the run. `^[A-Za-z0-9][A-Za-z0-9._:@/-]{0,127}$`.
+/// Names one microbatch's execution. Short ones, up to 24 bytes, need no allocation: there is one in every backward.
+///
+/// It is unique in the run. `^[A-Za-z0-9][A-Za-z0-9._:@/-]{0,127}$`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Identifier(Box<str>);
+pub struct Identifier(CompactString);
 
 impl Identifier {
     /// Takes a string that follows the grammar.
     pub fn new(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
         let first = bytes.first().is_some_and(u8::is_ascii_alphanumeric);
-        let rest = bytes.iter().all(|b| b.is_ascii_alphanumeric() || b"._:@/-".contains(b));
-        (first && rest && bytes.len() <= IDENTIFIER).then(|| Identifier(text.into()))
+        let rest = bytes
+            .iter()
+            .all(|b| matches!(b, b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'.' | b'_' | b':' | b'@' | b'/' | b'-'));
+        (first && rest && bytes.len() <= IDENTIFIER).then(|| Identifier(CompactString::new(text)))
     }
 
     /// The identifier's text.

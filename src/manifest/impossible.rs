@@ -221,7 +221,8 @@ pub(crate) fn replay(options: &ReplayOptions) -> Vec<Fault> {
 }
 
 /// What is impossible in a carried window; pointers begin with `/resume`.
-pub(crate) fn resume(resume: &Resume, contract: Option<&Contract>, dimension: Dimension) -> Vec<Fault> {
+pub(crate) fn resume(resume: &Resume, contract: Option<&Contract>) -> Vec<Fault> {
+    let dimension = Dimension::from(contract);
     let mut checks = Checks::new("/resume");
     let size = contract.map(|contract| contract.world_size.get());
     let mut seen = BTreeSet::new();

@@ -57,7 +57,7 @@ fn sources(finding: &FindingReport, excerpts: &[Excerpt], style: Style) -> Strin
         }
         out.push_str(&heading(finding, &excerpt.message, style));
         match &*source {
-            "" => out.push_str(&note("-->", words::place(&finding.place).into(), style)),
+            "" => out.push_str(&note("-->", words::place(&excerpt.place).into(), style)),
             source => {
                 out.push_str(source);
                 out.push('\n');
@@ -67,12 +67,14 @@ fn sources(finding: &FindingReport, excerpts: &[Excerpt], style: Style) -> Strin
     }
     let rest = &excerpts[shown..];
     for excerpt in rest.iter().take(NAMED) {
-        let line = Line::new().text(format!("{}: {}", origin(&excerpt.snippet), excerpt.message));
-        out.push_str(&note("=", line, style));
+        let origin = origin(&excerpt.snippet);
+        let origin = if origin.is_empty() { words::place(&excerpt.place) } else { origin };
+        out.push_str(&note("=", format!("{origin}: {}", excerpt.message).into(), style));
     }
-    // A finding with one excerpt shows its worst instance, and how many there are is said below.
-    let more = excerpts.len().saturating_sub(shown + NAMED);
-    if more > 0 {
+    // A finding with one excerpt shows its worst instance; how many there are is said below.
+    let all = usize::try_from(finding.count.get()).unwrap_or(usize::MAX).max(excerpts.len());
+    let more = all.saturating_sub(shown + rest.len().min(NAMED));
+    if more > 0 && excerpts.len() > 1 {
         out.push_str(&note("=", format!("{more} more are not shown").into(), style));
     }
     out
@@ -138,7 +140,7 @@ mod tests {
 
     fn excerpt(line: usize, title: &str) -> Excerpt {
         let snippet = format!("{title}  --> run.jsonl:{line}:1\n   |\n  ::: \n {line} | {{##[x}}\n   | ^^ here\n");
-        Excerpt { message: format!("fault on line {line}"), snippet }
+        Excerpt { message: format!("fault on line {line}"), place: Place::default(), snippet }
     }
 
     #[test]

@@ -37,20 +37,30 @@ pub fn root_causes(receipt: &Receipt) -> impl Iterator<Item = &FindingReport> {
     receipt.findings.iter().filter(|finding| finding.severity == Severity::Error && finding.caused_by.is_none())
 }
 
-/// The recipe that was followed in place of the declared one, and in which windows.
-pub fn followed(receipt: &Receipt) -> Option<(Recipe, &'static str)> {
+/// A recipe that was followed in place of the declared one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Followed {
+    /// The simplest that fits.
+    pub recipe: Recipe,
+    /// The names of the others that fit as well.
+    pub others: Vec<String>,
+    /// Where, as it stands in a sentence; empty for everywhere.
+    pub part: &'static str,
+}
+
+/// The recipe that was followed in place of the declared one.
+pub fn followed(receipt: &Receipt) -> Option<Followed> {
     let diagnosis = receipt.diagnosis.as_ref()?;
     let declared = receipt.formula.as_deref().and_then(recipes::declared).map(|recipe| recipe.name);
-    let first = |names: &[String]| {
-        let name = names.first().filter(|name| Some(*name) != declared.as_ref())?;
-        recipes::find(name)
+    let of = |names: &[String], part| {
+        let (name, others) = names.split_first().filter(|(name, _)| Some(*name) != declared.as_ref())?;
+        Some(Followed { recipe: recipes::find(name)?, others: others.to_vec(), part })
     };
-    if !diagnosis.recipes.is_empty() {
-        return first(&diagnosis.recipes).map(|recipe| (recipe, ""));
+    match diagnosis.recipes.is_empty() {
+        false => of(&diagnosis.recipes, ""),
+        true => of(&diagnosis.full_windows, " in its full windows")
+            .or_else(|| of(&diagnosis.short_windows, " in its short windows")),
     }
-    let full = || first(&diagnosis.full_windows).map(|recipe| (recipe, " in its full windows"));
-    let short = || first(&diagnosis.short_windows).map(|recipe| (recipe, " in its short windows"));
-    full().or_else(short)
 }
 
 /// The extent of a kind of evidence.
@@ -104,7 +114,7 @@ fn violated(receipt: &Receipt) -> Headline {
     };
     let others: Vec<String> = causes.map(also).collect();
     let (what, change) = match followed(receipt).filter(|_| is_about_weights(worst.code)) {
-        Some((recipe, part)) => (wrong_recipe(receipt, worst, &recipe, part), Some(format!("{}.", recipe.change))),
+        Some(followed) => (wrong_recipe(receipt, worst, &followed), Some(format!("{}.", followed.recipe.change))),
         None => (wrong_clock(worst), advice(worst.code)),
     };
     let also = match others.as_slice() {
@@ -116,7 +126,7 @@ fn violated(receipt: &Receipt) -> Headline {
 
 /// A further fault, within a sentence.
 fn also(finding: &FindingReport) -> String {
-    let wrong = plain::wrong(finding.code);
+    let wrong = plain::wrong(finding.code, finding.severity);
     format!("{}{} ({})", wrong[..1].to_lowercase(), &wrong[1..], finding.code)
 }
 
@@ -125,13 +135,17 @@ fn is_about_weights(code: Code) -> bool {
     matches!(code, Code::GA201 | Code::GA202 | Code::GA203 | Code::GA204 | Code::GA205 | Code::GA207)
 }
 
-fn wrong_recipe(receipt: &Receipt, worst: &FindingReport, recipe: &Recipe, part: &str) -> String {
+fn wrong_recipe(receipt: &Receipt, worst: &FindingReport, followed: &Followed) -> String {
     let declared = match receipt.formula.as_deref() {
         Some("token-mean/1") => "every target of a window was to count the same (token-mean/1)".to_owned(),
         Some(formula) => format!("{formula} was declared"),
         None => "another recipe was declared".to_owned(),
     };
-    let Recipe { name, did, .. } = recipe;
+    let Followed { recipe: Recipe { name, did, .. }, others, part } = followed;
+    let name = match others.as_slice() {
+        [] => name.clone(),
+        others => format!("{name}; {} would look the same", words::list(others)),
+    };
     match worst.code {
         Code::GA201 if extent(receipt, Evidence::Weights) != Presence::None => {
             format!("What this run logs is not the loss of its updates: the log{part} {did} ({name})")
@@ -158,14 +172,17 @@ fn share(receipt: &Receipt) -> String {
 fn wrong_clock(worst: &FindingReport) -> String {
     let windows = words::windows_of(worst);
     let windows = if windows.is_empty() { String::new() } else { format!(" ({windows})") };
-    format!("{}{windows}: {}", plain::wrong(worst.code), worst.message)
+    format!("{}{windows}: {}", plain::wrong(worst.code, worst.severity), worst.message)
 }
 
 fn rejected(receipt: &Receipt) -> Headline {
     let Some(worst) = receipt.findings.first() else {
         return Headline { sentence: "The manifest is malformed: nothing was computed.".to_owned(), change: None };
     };
-    let sentence = format!("{}: {}. Nothing was computed.", plain::wrong(worst.code), worst.message);
+    let more = receipt.findings.iter().map(|finding| finding.count.get()).sum::<u64>().saturating_sub(1);
+    let more = if more > 0 { format!(" Also: {}.", words::count(more, "more fault")) } else { String::new() };
+    let sentence =
+        format!("{}: {}.{more} Nothing was computed.", plain::wrong(worst.code, worst.severity), worst.message);
     Headline { sentence, change: advice(worst.code) }
 }
 
@@ -176,4 +193,85 @@ fn advice(code: Code) -> Option<String> {
     let text = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
     let advice = if text.len() <= LONGEST_ADVICE { &*text } else { words::first_sentence(&text) };
     Some(advice.to_owned()).filter(|advice| !advice.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::Place;
+    use crate::report::testing;
+
+    fn sentence(receipt: &Receipt) -> String {
+        Headline::of(receipt).sentence
+    }
+
+    #[test]
+    fn what_cannot_be_told_apart_is_not_guessed() {
+        let mut receipt = testing::violated(&[&testing::MEAN_OF_MEANS]);
+        receipt.diagnosis.as_mut().expect("a diagnosis").recipes.push("row-weighted".to_owned());
+        assert!(
+            sentence(&receipt).contains("(mean-of-means; row-weighted would look the same)"),
+            "{}",
+            sentence(&receipt)
+        );
+    }
+
+    #[test]
+    fn a_recipe_may_explain_only_some_windows() {
+        let mut receipt = testing::violated(&[&testing::MEAN_OF_MEANS]);
+        let diagnosis = receipt.diagnosis.as_mut().expect("a diagnosis");
+        diagnosis.recipes.clear();
+        diagnosis.full_windows = vec!["token-mean".to_owned()];
+        diagnosis.short_windows = vec!["divided-twice".to_owned()];
+        assert!(sentence(&receipt).starts_with("This run in its short windows divided by"), "{}", sentence(&receipt));
+        receipt.diagnosis.as_mut().expect("a diagnosis").short_windows.clear();
+        assert_eq!(
+            sentence(&receipt),
+            "The gradient followed other weights than the declared ones (window 0): weight 0.3333333333333333 where \
+             token-mean/1 gives 0.1, a factor of 3.333."
+        );
+    }
+
+    #[test]
+    fn a_wrong_log_is_told_from_a_wrong_gradient() {
+        let mut receipt = testing::violated(&[&testing::RIGHT]);
+        receipt.findings.remove(0);
+        receipt.findings[0].caused_by = None;
+        let right = "What this run logs is not the loss of its updates: the log averaged each microbatch by itself, and \
+                     then averaged the averages (mean-of-means).";
+        assert_eq!(sentence(&receipt), right);
+        receipt.evidence = None;
+        assert!(sentence(&receipt).starts_with("Going by its log, this run averaged"), "{}", sentence(&receipt));
+    }
+
+    #[test]
+    fn a_fault_of_order_is_said_with_its_numbers_and_its_page() {
+        let mut receipt = testing::violated(&[&testing::RIGHT]);
+        receipt.findings = vec![
+            testing::finding(Code::GA303, Place::window(2), "2 of 4 backwards are lost"),
+            testing::finding(Code::GA601, Place::window(4), "left unstepped"),
+        ];
+        let headline = Headline::of(&receipt);
+        assert_eq!(
+            headline.sentence,
+            "Gradients were cleared in the middle of a window, so a part of them was lost (window 2): 2 of 4 backwards \
+             are lost. Also: the short window at the end of the data was not treated as declared (GA601)."
+        );
+        assert!(headline.change.expect("advice").starts_with("Clear once a window"));
+    }
+
+    #[test]
+    fn a_warning_is_worth_knowing() {
+        let mut receipt = testing::receipt(&[&testing::RIGHT]);
+        receipt.findings = vec![testing::finding(Code::GA309, Place::window(0), "twice")];
+        assert_eq!(
+            Headline::of(&receipt),
+            Headline {
+                sentence: "The window made the declared update: nothing recorded contradicts token-mean/1. Worth \
+                           knowing: gradients were cleared twice (GA309)."
+                    .to_owned(),
+                change: None
+            }
+        );
+    }
 }

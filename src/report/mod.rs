@@ -17,6 +17,7 @@ pub mod verdict;
 pub mod visible;
 pub mod words;
 
+use crate::finding::Place;
 use crate::receipt::document::Receipt;
 
 /// A receipt with what only this run of the program knows of it.
@@ -47,8 +48,10 @@ impl<'a> Shown<'a> {
 pub struct Excerpt {
     /// What is wrong there. It is escaped here.
     pub message: String,
+    /// Where, for an instance without a source.
+    pub place: Place,
     /// What `manifest::snippet` made of it: already harmless, already coloured. A title above its ` --> ` line is left
-    /// out, since the report writes its own.
+    /// out, since the report writes its own. Empty where the place is none in a file.
     pub snippet: String,
 }
 

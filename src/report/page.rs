@@ -6,7 +6,6 @@ use super::layout::Section;
 use super::layout::prose;
 use super::layout::text;
 use super::plain;
-use super::words;
 use crate::finding::Code;
 use crate::finding::Severity;
 use crate::rules::Rule;
@@ -15,7 +14,7 @@ use crate::rules::Rule;
 pub fn page(rule: &Rule, style: Style) -> String {
     let code = rule.code;
     let title = Line::new().with(role(code), code.as_str()).text(" ").strong(code.name());
-    let severity = Line::from(format!("{}. {}.", plain::wrong(code), consequence(code)));
+    let severity = Line::from(format!("{}. {}.", plain::wrong(code, code.severity()), consequence(code)));
     let mut sections = prose::sections(rule.docs);
     sections.push(fixtures(code));
     format!(
@@ -42,15 +41,14 @@ pub fn list(rules: impl Iterator<Item = &'static Rule>, style: Style) -> String 
     let longest = rules.iter().map(|rule| rule.code.name().len()).max().unwrap_or(0);
     let line = |rule: &&Rule| {
         let code = style.paint(role(rule.code), rule.code.as_str());
-        format!("{code}  {:longest$}  {:7}  {}\n", rule.code.name(), severity(rule.code), summary(rule))
+        format!(
+            "{code}  {:longest$}  {:7}  {}\n",
+            rule.code.name(),
+            severity(rule.code),
+            plain::wrong(rule.code, rule.code.severity())
+        )
     };
     rules.iter().map(line).collect()
-}
-
-/// The first sentence of the page, without its marks.
-fn summary(rule: &Rule) -> String {
-    let text = plain::section_of(rule.code, "What it does").replace('`', "");
-    words::first_sentence(&text.split_whitespace().collect::<Vec<_>>().join(" ")).to_owned()
 }
 
 fn role(code: Code) -> Role {
@@ -114,7 +112,7 @@ Fixtures
         let text = list(rules::all(), Style::plain(80));
         assert_eq!(text.lines().count(), rules::all().count());
         assert!(text.starts_with("GA101  syntax-error "), "{text}");
-        assert!(text.lines().all(|line| line.ends_with('.')), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 140), "{text}");
         let coloured = list(rules::all(), Style { color: true, width: 80 });
         assert!(coloured.starts_with("\u{1b}[1m\u{1b}[91mGA101\u{1b}[0m  "), "{coloured}");
     }

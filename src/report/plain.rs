@@ -2,10 +2,20 @@
 //!
 //! The rule's page says why and what to do; this says what is wrong, in the words of a training loop.
 use crate::finding::Code;
+use crate::finding::Severity;
 use crate::rules;
 
 /// What is wrong, as a sentence without its full stop.
-pub fn wrong(code: Code) -> &'static str {
+pub fn wrong(code: Code, severity: Severity) -> &'static str {
+    match (code, severity) {
+        // Two warnings of which some cases are errors.
+        (Code::GA206, Severity::Error) => "A microbatch without valid targets has a loss or a gradient all the same",
+        (Code::GA402, Severity::Error) => "Gradients that were summed over ranks already were summed again",
+        _ => usually_wrong(code),
+    }
+}
+
+fn usually_wrong(code: Code) -> &'static str {
     match code {
         Code::GA101 => "The manifest is not valid JSON",
         Code::GA102 => "The manifest is of a kind or version that this tool does not know",
@@ -81,8 +91,8 @@ mod tests {
 
     #[test]
     fn clauses_are_sentences_without_a_full_stop() {
-        for &code in CODES {
-            let text = wrong(code);
+        for (&code, severity) in CODES.iter().flat_map(|code| [(code, Severity::Error), (code, Severity::Warning)]) {
+            let text = wrong(code, severity);
             assert!(text.starts_with(|c: char| c.is_ascii_uppercase()) && !text.ends_with('.'), "{code}: {text}");
         }
     }

@@ -12,6 +12,7 @@ use super::words;
 use crate::finding::Severity;
 use crate::ledger::evidence::Presence;
 use crate::manifest::contract::Evidence;
+use crate::receipt::document::FindingReport;
 use crate::receipt::document::Receipt;
 use crate::receipt::document::Totals;
 use crate::receipt::document::Verdict;
@@ -105,16 +106,21 @@ fn last(shown: &Shown<'_>) -> Line {
     };
     let of = |severity: Severity, noun: &str| {
         let found = shown.receipt.findings.iter().filter(|finding| finding.severity == severity);
-        let codes: Vec<&str> = found.map(|finding| finding.code.as_str()).collect();
-        match codes.len() {
-            0 => None,
-            number => Some(format!("{}: {}", words::count(number as u64, noun), codes.join(", "))),
-        }
+        let codes: Vec<String> = found.map(code).collect();
+        (!codes.is_empty()).then(|| format!("{noun} {}", codes.join(", ")))
     };
     let counts: Vec<String> =
         [of(Severity::Error, "error"), of(Severity::Warning, "warning")].into_iter().flatten().collect();
     let counts = if counts.is_empty() { String::new() } else { format!(" ({})", counts.join("; ")) };
     Line::new().with(role, word).text(format!(": {}{counts}", shown.subject))
+}
+
+/// A code, and how often it was found.
+fn code(finding: &FindingReport) -> String {
+    match finding.count.get() {
+        1 => finding.code.to_string(),
+        count => format!("{} × {count}", finding.code),
+    }
 }
 
 #[cfg(test)]
@@ -177,7 +183,7 @@ rests on: weights (all windows); the order and number of events
 diagnosis: mean-of-means explains every backward loss
 2 windows, 6 microbatches, 20 valid targets; 2 updates applied
 more: `receipt explain GA203`, `receipt explain run.jsonl`
-violated: run.jsonl (2 errors: GA203, GA201)
+violated: run.jsonl (error GA203 × 2, GA201)
 "
         );
     }
@@ -195,11 +201,11 @@ error[GA103] unexpected-shape: unknown field `formulas`
 error[GA107] bad-identifier: `::error::x\\u{1b}[31m`
   --> rank 0, event 2, at /backward/microbatch
 
-The manifest lacks a field, has an unknown one, or has one of the wrong type: unknown field `formulas`. Nothing was computed.
+The manifest lacks a field, has an unknown one, or has one of the wrong type: unknown field `formulas`. Also: 1 more fault. Nothing was computed.
 ";
         assert!(text.starts_with(expected), "{text}");
         assert!(
-            text.ends_with("\nmore: `receipt explain GA103`\nrejected: run.jsonl (2 errors: GA103, GA107)\n"),
+            text.ends_with("\nmore: `receipt explain GA103`\nrejected: run.jsonl (error GA103, GA107)\n"),
             "{text}"
         );
     }

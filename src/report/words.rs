@@ -71,10 +71,11 @@ pub fn place(place: &Place) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// The first sentence of a text: up to a full stop that a space or the end follows, abbreviations like `e.g.` not
-/// looked for.
+/// The first sentence of a text: up to a full stop that follows a word and that a space or the end follows.
+/// Abbreviations like `e.g.` are not looked for.
 pub fn first_sentence(text: &str) -> &str {
-    match text.find(". ") {
+    let is_after_word = |stop: &usize| !text[..*stop].ends_with(['.', ' ']);
+    match text.match_indices(". ").map(|(stop, _)| stop).find(is_after_word) {
         Some(stop) => &text[..=stop],
         None => text,
     }
@@ -119,5 +120,6 @@ mod tests {
         assert_eq!(sentence("token-mean fits."), "token-mean fits.");
         assert_eq!(first_sentence("One. Two."), "One.");
         assert_eq!(first_sentence("Only 1.5"), "Only 1.5");
+        assert_eq!(first_sentence("In 0 .. W. Two."), "In 0 .. W.");
     }
 }

@@ -17,6 +17,7 @@ mod matrix;
 mod properties;
 mod reader;
 mod recorded;
+mod resumption;
 mod rule_pages;
 mod runs;
 mod schemas;

@@ -4,14 +4,12 @@
 //! are a square of its length, zero above the diagonal.
 
 use crate::autograd::kernels::product::{self, Factor, Size};
-use crate::autograd::kernels::{reduce, softmax};
+use crate::autograd::kernels::{reduce, softmax, threads};
 use crate::autograd::primitive::MAX_INPUTS;
 use crate::autograd::rows::Rows;
 
 /// Positions that go through the product together; only within such a block is the diagonal walked step by step.
 const BLOCK: usize = 16;
-/// Multiplications below which starting a thread costs more than it saves.
-const WORTHWHILE: usize = 1 << 20;
 
 /// How positions and columns are divided.
 #[derive(Clone, Copy)]
@@ -133,7 +131,7 @@ impl Heads<'_> {
         compute: &(impl Fn(Head, [&mut [f64]; N], &mut [f64]) + Sync),
     ) {
         let dimension = self.width / self.heads;
-        if threads == 1 || part.bounds.len() <= 2 || part.squares.len() * dimension <= WORTHWHILE {
+        if threads == 1 || part.bounds.len() <= 2 || part.squares.len() * dimension <= threads::WORTHWHILE {
             return self.walk(part, compute);
         }
         let middle = part.bounds.len() / 2;

@@ -121,9 +121,17 @@ mod tests {
     #[test]
     fn every_layout_has_the_bits_of_the_definition() {
         let mut stream = SplitMix64::new(3);
-        for (m, n, k) in
-            [(1, 1, 1), (3, 5, 2), (6, 266, 4), (4, 8, 128), (9, 17, 300), (130, 70, 150), (5, 0, 3), (0, 4, 4)]
-        {
+        for (m, n, k) in [
+            (1, 1, 1),
+            (2, 3, 5),
+            (3, 5, 2),
+            (6, 266, 4),
+            (4, 8, 128),
+            (9, 17, 300),
+            (130, 70, 150),
+            (5, 0, 3),
+            (0, 4, 4),
+        ] {
             let size = Size { m, n, k };
             let (x, y) = (draw(&mut stream, m * k), draw(&mut stream, k * n));
             let layouts = [

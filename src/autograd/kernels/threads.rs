@@ -1,7 +1,7 @@
 //! Threads over rows of an output, never over a summed axis: who computes a row changes no bit of it.
 
 /// Multiplications below which starting a thread (some 20 µs) costs more than it saves.
-const WORTHWHILE: usize = 1 << 20;
+pub(super) const WORTHWHILE: usize = 1 << 20;
 
 /// Calls `compute(first_row, rows)` for consecutive groups of rows of `out` that together are all of it: on one
 /// thread where `work` (multiplications in all) is small, else on as many as asked for.

@@ -18,14 +18,12 @@ const BY_COLUMNS: u8 = 1;
 const PACKED: u8 = 2;
 /// Rows from which copying columns of the left factor side by side pays.
 const TALL: usize = 64;
-/// Columns and depth up to which wide registers would be mostly empty.
-const NARROW: usize = 8;
+/// The same for the default decoder's, shallower still.
+const FLAT: usize = 8;
 
 /// `out = start + a · b` for k above 0, where rows of `out` lie `stride` apart.
 pub(super) fn multiply(start: Start, out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<'_>, size: Size) {
-    let narrow = size.n <= NARROW && size.k <= NARROW;
-    let product = Product { start, out, stride, a, b, size };
-    if narrow { product.by_layout::<4, NARROW>() } else { vector::on_widest(product) }
+    vector::on_widest(Product { start, out, stride, a, b, size });
 }
 
 struct Product<'a> {
@@ -42,11 +40,13 @@ impl Kernel for Product<'_> {
 
     #[inline(always)]
     fn run<const WIDE: bool>(self) {
-        match (WIDE && self.size.n > 4, self.size.k <= SHALLOW) {
-            (true, true) => self.by_layout::<8, SHALLOW>(),
-            (true, false) => self.by_layout::<8, DEEP>(),
-            (false, true) => self.by_layout::<4, SHALLOW>(),
-            (false, false) => self.by_layout::<4, DEEP>(),
+        match (WIDE && self.size.n > 4, self.size.k) {
+            (true, ..=FLAT) => self.by_layout::<8, FLAT>(),
+            (true, ..=SHALLOW) => self.by_layout::<8, SHALLOW>(),
+            (true, _) => self.by_layout::<8, DEEP>(),
+            (false, ..=FLAT) => self.by_layout::<4, FLAT>(),
+            (false, ..=SHALLOW) => self.by_layout::<4, SHALLOW>(),
+            (false, _) => self.by_layout::<4, DEEP>(),
         }
     }
 }

@@ -76,7 +76,7 @@ impl Fit {
 }
 
 /// A recipe that may still explain what was recorded.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
     /// Which.
     pub(super) recipe: Recipe,
@@ -85,6 +85,8 @@ pub(super) struct Candidate {
     /// Windows with evidence in which its weights are not known: a count was not recorded, or there is no window
     /// before.
     pub(super) unknown: u64,
+    /// 1/f in the window that is looked at.
+    pub(super) inverse: Inverse,
     /// Candidates of one class gave every microbatch the same weight so far.
     pub(super) class: u32,
 }
@@ -102,12 +104,14 @@ impl Candidate {
 
     /// Whether some set of the evidence that was recorded may still be explained by it.
     pub(super) fn is_viable(&self, recorded: [bool; 5]) -> bool {
+        // Those that contradict the weights are gone, and the weights alone are the last set that is tried.
+        if recorded[Kind::Weights as usize] {
+            return true;
+        }
         let holds = |kinds: &[Kind]| {
             kinds.iter().any(|&kind| recorded[kind as usize]) && kinds.iter().all(|&kind| !self.fit(kind).is_dead())
         };
-        holds(&Kind::ALL) || holds(&[Kind::Weights]) || {
-            holds(&[Kind::Weights, Kind::Gradient, Kind::Norm, Kind::Accumulated])
-        }
+        holds(&Kind::ALL) || holds(&[Kind::Gradient, Kind::Norm, Kind::Accumulated])
     }
 }
 
@@ -129,11 +133,10 @@ pub(super) enum Inverse {
 }
 
 impl Inverse {
-    /// Of a recipe in a window. An overwriting base shows in no loss: there it is the declared one's.
-    pub(super) fn of(recipe: Recipe, declared: Base, counts: &WindowCounts, first: Option<&Microbatch>) -> Self {
+    /// Of a recipe in a window whose first microbatch with targets is `first`. An overwriting base shows in no loss: there it is the declared one's.
+    pub(super) fn of(recipe: Recipe, declared: Base, counts: &WindowCounts, first: &Microbatch) -> Self {
         let factor = recipe.factor.value(counts);
         let base = if recipe.base.overwrites() { declared } else { recipe.base };
-        let Some(first) = first else { return Inverse::Unknown };
         let Some(fraction) = counts.fraction(base, first) else { return Inverse::Unknown };
         let by_reduction = |count: u64| count as f64 / counts.reduction as f64;
         match base {
@@ -180,6 +183,7 @@ pub(super) fn distinct(ranks: u64, full: bool) -> Vec<Candidate> {
         let seen = if full { recipe.in_full_window() } else { *recipe };
         seen.on(ranks) == *recipe
     };
-    let candidate = |recipe| Candidate { recipe, fits: [Fit::default(); 5], unknown: 0, class: 0 };
+    let candidate =
+        |recipe| Candidate { recipe, fits: [Fit::default(); 5], unknown: 0, inverse: Inverse::Unknown, class: 0 };
     Recipe::all().filter(stands_for_itself).map(candidate).collect()
 }

@@ -41,15 +41,26 @@ impl Domain {
         Domain { full, windows: 0, recorded: [false; 5], candidates: distinct(ranks, full) }
     }
 
+    /// Makes every candidate ready to be asked about a window with targets.
+    pub(super) fn turn_to(&mut self, ledger: &WindowLedger, setting: Setting) {
+        self.windows += 1;
+        let Some(first) = ledger.microbatches.iter().find(|microbatch| microbatch.valid_targets > 0) else { return };
+        for candidate in &mut self.candidates {
+            candidate.inverse = Inverse::of(candidate.recipe, setting.declared, &ledger.counts, first);
+        }
+    }
+
     /// Compares the weights seen in a window with every candidate's, and drops those that contradict them.
     pub(super) fn weigh(&mut self, ledger: &WindowLedger, setting: Setting) {
-        let Some(first) = ledger.microbatches.iter().find(|microbatch| microbatch.seen().is_some()) else { return };
+        if ledger.microbatches.iter().all(|microbatch| microbatch.seen().is_none()) {
+            return;
+        }
         self.recorded[Kind::Weights as usize] = true;
         let terms = ledger.terms();
+        let mut is_any_dead = false;
         for candidate in &mut self.candidates {
-            let inverse = Inverse::of(candidate.recipe, setting.declared, &ledger.counts, Some(first));
-            let worst = worst(inverse, ledger);
-            let Some(worst) = worst else { continue };
+            let inverse = candidate.inverse;
+            let Some(worst) = worst(inverse, ledger) else { continue };
             let fit = candidate.fit_mut(Kind::Weights);
             fit.compared += 1;
             if worst > setting.relative + OWN_ROUNDING {
@@ -57,24 +68,20 @@ impl Domain {
                 if !fit.is_dead() && is_off_by_one_factor(inverse, ledger, setting.relative) {
                     fit.contradict();
                 }
+                is_any_dead |= fit.is_dead();
             }
         }
-        self.candidates.retain(|candidate| !candidate.fit(Kind::Weights).is_dead());
+        if is_any_dead {
+            self.candidates.retain(|candidate| !candidate.fit(Kind::Weights).is_dead());
+        }
     }
 
     /// Parts the classes of candidates whose weights differ somewhere in a window, and counts the candidates whose
     /// weights are not known there.
-    pub(super) fn part(&mut self, ledger: &WindowLedger, setting: Setting) {
-        let Some(first) = ledger.microbatches.iter().find(|microbatch| microbatch.valid_targets > 0) else { return };
-        let inverses: Vec<Inverse> = self
-            .candidates
-            .iter_mut()
-            .map(|candidate| {
-                let inverse = Inverse::of(candidate.recipe, setting.declared, &ledger.counts, Some(first));
-                candidate.unknown += u64::from(matches!(inverse, Inverse::Unknown));
-                inverse
-            })
-            .collect();
+    pub(super) fn part(&mut self, ledger: &WindowLedger) {
+        for candidate in &mut self.candidates {
+            candidate.unknown += u64::from(matches!(candidate.inverse, Inverse::Unknown));
+        }
         // The first of each class, as it was before this window, and of what leaves it now.
         let mut leaders: Vec<(u32, usize)> = Vec::new();
         for index in 0..self.candidates.len() {
@@ -84,7 +91,8 @@ impl Domain {
             let was = self.candidates[index].class;
             let mut of_class = leaders.iter().filter(|&&(class, _)| class == was).peekable();
             let is_first = of_class.peek().is_none();
-            let leader = of_class.find(|&&(_, leader)| agree(inverses[index], inverses[leader], ledger));
+            let inverse = |index: usize| self.candidates[index].inverse;
+            let leader = of_class.find(|&&(_, leader)| agree(inverse(index), inverse(leader), ledger));
             match leader {
                 Some(&(_, leader)) => self.candidates[index].class = self.candidates[leader].class,
                 None => {

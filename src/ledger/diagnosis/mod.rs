@@ -109,7 +109,7 @@ impl Diagnosis {
         self.facts.all_full &= is_full;
         self.facts.single &= ledger.counts.microbatches == 1;
         let domain = if is_full { &mut self.full } else { &mut self.other };
-        domain.windows += 1;
+        domain.turn_to(ledger, self.setting);
         domain.weigh(ledger, self.setting);
         if ledger.weights.off > 0 || ledger.weights.compared == 0 {
             self.shapes.add(ledger, self.setting.relative, self.contract.loss_arithmetic());
@@ -124,12 +124,14 @@ impl Diagnosis {
         }
         vectors::compare_buffers(contract, tolerance, window, ledger, setting, domain);
         if domain.recorded.contains(&true) {
-            domain.part(ledger, setting);
+            domain.part(ledger);
         }
     }
 
     fn compare_losses(&mut self, window: &Window, ledger: &WindowLedger) {
-        let losses = || logged(window).map(|(_, _, logged)| logged).filter(|logged| logged.loss.is_some());
+        let logs = ledger.has_logs.then(|| logged(window));
+        let losses =
+            || logs.clone().into_iter().flatten().map(|(_, _, logged)| logged).filter(|logged| logged.loss.is_some());
         let spans = losses().map(|logged| logged.windows.map_or(1, Count::get));
         if !self.predictions.are_wanted(spans) {
             self.predictions.interrupt();

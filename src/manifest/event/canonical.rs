@@ -2,7 +2,6 @@
 //!
 //! Invariant: the bytes are those that `serde_jcs` writes. It rests on every event's fields being declared in the
 //! order of their keys; `tests/it/reader_canonical.rs` compares both writers on events of every kind.
-use crate::canonical::number;
 use crate::manifest::event::Event;
 use serde::Serialize;
 use serde_json::Serializer;
@@ -13,20 +12,16 @@ use std::io::Write;
 impl Event {
     /// Appends the event's canonical bytes.
     pub fn write_canonical(&self, out: &mut Vec<u8>) {
-        let mut serializer = Serializer::with_formatter(out, Canonical { digits: Vec::with_capacity(32) });
+        let mut serializer = Serializer::with_formatter(out, Canonical);
         self.serialize(&mut serializer).expect("bug: an event could not be written to memory");
     }
 }
 
 /// Compact, and reals as ECMAScript writes them.
-struct Canonical {
-    digits: Vec<u8>,
-}
+struct Canonical;
 
 impl Formatter for Canonical {
     fn write_f64<W: Write + ?Sized>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
-        self.digits.clear();
-        number(&mut self.digits, value);
-        writer.write_all(&self.digits)
+        writer.write_all(ryu_js::Buffer::new().format_finite(value).as_bytes())
     }
 }

@@ -95,10 +95,11 @@ pub(crate) fn told_by_reader(text: &[u8], error: &serde_json::Error) -> Fault {
     let at = (line_start + error.column().saturating_sub(1)).min(text.len());
     let message = error.to_string();
     let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
-    Fault::new(code, String::new(), quote_less(message), at..at)
+    Fault::new(code, String::new(), short(message), at..at)
 }
 
-fn quote_less(message: &str) -> String {
+/// A message of which no more is kept than can be read.
+fn short(message: &str) -> String {
     message.chars().take(200).collect()
 }
 

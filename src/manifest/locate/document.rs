@@ -70,8 +70,7 @@ fn in_event(tree: &Tree<'_>, text: &[u8], layout: &Layout, wanted: Wanted<'_>) -
     let whole = event.elements().nth(usize::try_from(wanted.place.event?).ok()?)?.span();
     let event = &text[whole.clone()];
     let field = wanted.place.field.as_deref().unwrap_or_default();
-    let terms = Terms::of(None, false);
-    let faults = decode::event(event, false, &terms).err().unwrap_or_default();
+    let faults = decode::event(event, false, &Terms::none()).err().unwrap_or_default();
     let span = told(&faults, field, wanted).or_else(|| Some(descend(&json::parse(event), field)?.span()))?;
     Some(whole.start + span.start..whole.start + span.end)
 }

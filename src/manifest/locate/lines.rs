@@ -78,10 +78,9 @@ fn location(name: &SourceName, number: u64, offset: u64, line: &[u8], is_last: b
 }
 
 fn span(number: u64, line: &[u8], is_last: bool, pointer: &str, wanted: Wanted<'_>) -> Range<usize> {
-    let terms = Terms::of(None, false);
     let faults = match number {
         0 => header::read(line).faults,
-        _ => decode::event(line, is_last, &terms).err().unwrap_or_default(),
+        _ => decode::event(line, is_last, &Terms::none()).err().unwrap_or_default(),
     };
     told(&faults, pointer, wanted)
         .or_else(|| Some(descend(&json::parse(line), pointer)?.span()))

@@ -50,7 +50,7 @@ pub(super) fn open(inputs: Vec<(SourceName, Lines)>, partial: bool) -> Result<Op
         .collect();
     ranks::check(&claims, world_size, true, &mut findings);
 
-    let terms = Terms::of(contract.as_ref(), partial);
+    let terms = Terms::new(contract.as_ref(), partial);
     let layout = Layout::of_files(files.iter().map(|file| (file.rank, Origin::Lines(file.name.clone()))));
     let (pool, pace) = (Arc::new(Pool::default()), pace(files.len()));
     let stream = |File { rank, name, lines, header }: File| {

@@ -30,7 +30,6 @@ use crate::manifest::read::lines::Lines;
 use crate::manifest::read::pool::Pool;
 use crate::manifest::read::stream::Expected;
 use crate::manifest::read::stream::Feed;
-use crate::manifest::read::terms::Dimension;
 use crate::manifest::read::terms::Terms;
 use crate::manifest::replay::ReplayOptions;
 use crate::manifest::resume::Resume;
@@ -40,6 +39,7 @@ use crate::manifest::source::Sources;
 use crate::manifest::source::check_reference;
 use crate::manifest::source::stored::Broken;
 use crate::manifest::source::stored::Stored;
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 /// Opens the run of this document.
@@ -48,9 +48,8 @@ pub(super) fn open(sources: &dyn Sources, name: &SourceName, lines: Lines, parti
     let Some(text) = text(name, lines, &mut findings)? else { return Ok(nothing(name, findings)) };
     let DocumentRead { contract, replay, resume, entries, faults, is_torn } = document::read(&text);
     let contract = contract.map(Contract::with_defaults);
-    let dimension = Dimension::from(contract.as_ref());
     findings.extend(faults.into_iter().map(placed(&entries)));
-    judge(contract.as_ref(), &replay, resume.as_ref(), dimension, &mut findings);
+    judge(contract.as_ref(), &replay, resume.as_ref(), &mut findings);
     let world_size = contract.as_ref().map(|contract| contract.world_size.get());
     claims(&entries, world_size, is_torn, &mut findings);
 
@@ -58,7 +57,7 @@ pub(super) fn open(sources: &dyn Sources, name: &SourceName, lines: Lines, parti
     let origins = entries.iter().enumerate().map(|(index, _)| Origin::Entry(index));
     let mut layout = Layout::of_document(name.clone(), given.iter().copied().zip(origins));
     let feeds = Feeds { sources, manifest: name, contract: contract.as_ref(), document: &Arc::new(text) };
-    let terms = Terms::of(contract.as_ref(), partial);
+    let terms = Terms::new(contract.as_ref(), partial);
     let (pool, pace) = (Arc::new(Pool::default()), pace(entries.len()));
     let mut streams = Vec::new();
     let mut files = 0;
@@ -133,17 +132,11 @@ fn placed(entries: &[Entry]) -> impl Fn(Fault) -> Finding {
 }
 
 /// What in it can't be meant.
-fn judge(
-    contract: Option<&Contract>,
-    replay: &ReplayOptions,
-    resume: Option<&Resume>,
-    dimension: Dimension,
-    findings: &mut Findings,
-) {
+fn judge(contract: Option<&Contract>, replay: &ReplayOptions, resume: Option<&Resume>, findings: &mut Findings) {
     let mut faults = contract.map(impossible::contract).unwrap_or_default();
     faults.extend(impossible::replay(replay));
     if let Some(resume) = resume {
-        faults.extend(impossible::resume(resume, contract, dimension));
+        faults.extend(impossible::resume(resume, contract));
     }
     findings.extend(faults.into_iter().map(|fault| fault.at(Place::default())));
 }
@@ -191,18 +184,16 @@ impl Feeds<'_> {
         if let Err(why) = check_reference(&path) {
             return broken(format!("the reference {} {why}", quote(&path)));
         }
+        let shown = quote(&path);
         let name = SourceName::Reference { manifest: Box::new(self.manifest.clone()), path };
         let stored = match Stored::open(self.sources, &name, sha256.is_some()) {
             Ok(stored) => stored,
             Err(source @ SourceError::TooManyOpen) => return Err(ReadError::Source { name, source }),
-            Err(error) => return broken(format!("{} cannot be read: {error}", quote(&name.to_string()))),
+            Err(error) => return broken(format!("{shown} cannot be read: {}", told(&error))),
         };
         let mut lines = Lines::new(stored);
         if sniff::kind(&mut lines) == sniff::Kind::Ranks {
-            return broken(format!(
-                "{} is a rank manifest; only microbatch manifests can be referenced",
-                quote(&name.to_string())
-            ));
+            return broken(format!("{shown} is a rank manifest; only microbatch manifests can be referenced"));
         }
         let header = header::take(&mut lines);
         let place = Place { rank: Some(rank), ..Place::default() };
@@ -218,5 +209,15 @@ impl Feeds<'_> {
         }
         let expected = sha256.map(|sha256| Expected { sha256, pointer });
         Ok(if has_events { Feed::Lines { lines: Some(lines), name, expected } } else { Feed::Nothing })
+    }
+}
+
+/// Why a referenced file can't be read, in words that are the same on every system.
+fn told(error: &SourceError) -> String {
+    match error {
+        SourceError::Io(error) if error.kind() == ErrorKind::NotFound => "there is no such file".to_owned(),
+        SourceError::Io(error) if error.kind() == ErrorKind::PermissionDenied => "it may not be read".to_owned(),
+        SourceError::Io(_) => "it is no file that can be read".to_owned(),
+        SourceError::Outside | SourceError::TooManyOpen => error.to_string(),
     }
 }

@@ -13,6 +13,9 @@ use crate::manifest::window::Indexed;
 use memchr::memchr;
 use std::ops::Range;
 
+/// Bytes of an ordinary event's line, by which room is made for the events of a block.
+const USUAL_LINE: usize = 128;
+
 /// What some lines or slices were.
 #[derive(Debug, Default)]
 pub(crate) struct Decoded {
@@ -91,6 +94,7 @@ fn torn(text: &[u8], terms: &Terms) -> Fault {
 pub(crate) fn lines(text: &[u8], terms: &Terms) -> Decoded {
     let mut decoded = Decoded::default();
     decoded.canonical.reserve(text.len());
+    decoded.events.reserve(text.len() / USUAL_LINE);
     let mut rest = text;
     while !rest.is_empty() {
         let newline = memchr(b'\n', rest);

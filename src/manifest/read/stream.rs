@@ -85,7 +85,10 @@ pub struct RankStream {
     total: u64,
     hasher: Hasher,
     failed: Option<ReadError>,
+    /// Nothing more can be cut.
     ended: bool,
+    /// The end has been told.
+    is_drained: bool,
 }
 
 impl std::fmt::Debug for RankStream {
@@ -112,6 +115,7 @@ impl RankStream {
             hasher: Hasher::new(),
             failed: None,
             ended: false,
+            is_drained: false,
         }
     }
 
@@ -134,6 +138,7 @@ impl RankStream {
                 return Some(indexed);
             }
             if !self.advance() {
+                self.is_drained = true;
                 return None;
             }
         }
@@ -145,7 +150,7 @@ impl RankStream {
     ///
     /// If the source could not be read to its end.
     pub fn digest(self) -> Result<RankDigest, ReadError> {
-        assert!(self.ended, "bug: a rank's digest was asked for before its last event");
+        assert!(self.is_drained, "bug: a rank's digest was asked for before its last event");
         match self.failed {
             Some(error) => Err(error),
             None => Ok(RankDigest { rank: self.rank, events: self.total, sha256: self.hasher.finish() }),
@@ -220,7 +225,7 @@ impl RankStream {
         match (stored.digest(), expected.take()) {
             (Ok(Some(found)), Some(expected)) if found != expected.sha256 => {
                 let pointer = format!("{}/sha256", expected.pointer);
-                let message = format!("{name} has the SHA-256 {found}, not {}", expected.sha256);
+                let message = format!("the file's SHA-256 is {found}, not {}", expected.sha256);
                 Some(Pending::Ready(Decoded::about_entry(Fault::new(Code::GA116, pointer, message, 0..0))))
             }
             (Ok(_), _) => None,

@@ -13,8 +13,8 @@ use crate::manifest::limits::VECTOR;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     pub(crate) dimension: Dimension,
-    /// Every backward has to say whether it was outside no_sync: there are several ranks, and this was observed.
-    pub(crate) sync: bool,
+    /// Every backward says whether it was outside no_sync.
+    pub(crate) needs_sync: bool,
     /// The run still goes on: its last line may be torn.
     pub(crate) partial: bool,
 }
@@ -62,10 +62,16 @@ impl Dimension {
 }
 
 impl Terms {
-    /// Of a run's contract, where there is one.
-    pub(crate) fn of(contract: Option<&Contract>, partial: bool) -> Self {
-        let sync = contract.is_some_and(|c| c.world_size.get() > 1 && c.observes(Unobserved::Sync));
-        Terms { dimension: contract.into(), sync, partial }
+    /// Those of a contract, as far as it could be read.
+    pub(crate) fn new(contract: Option<&Contract>, partial: bool) -> Self {
+        let needs_sync =
+            contract.is_some_and(|contract| contract.world_size.get() > 1 && contract.observes(Unobserved::Sync));
+        Terms { dimension: Dimension::from(contract), needs_sync, partial }
+    }
+
+    /// Those by which an event is judged on its own.
+    pub(crate) fn none() -> Self {
+        Terms::new(None, false)
     }
 
     /// What is wrong with an event of the right shape.
@@ -80,9 +86,9 @@ impl Terms {
             Event::Backward(backward) => {
                 vector("/backward/accumulated", backward.accumulated.as_ref().map(|v| v.len()));
                 vector("/backward/gradient_sum", backward.gradient_sum.as_ref().map(|v| v.len()));
-                if self.sync && backward.sync.is_none() {
-                    let message = "missing field `sync`, which every backward has where there are several ranks";
-                    faults.push(Fault::new(Code::GA103, "/backward".to_owned(), message.to_owned(), 0..0));
+                if self.needs_sync && backward.sync.is_none() {
+                    let message = "missing field `sync`, which is needed where world_size is more than 1";
+                    faults.push(Fault::new(Code::GA103, "/backward".to_owned(), message, 0..0));
                 }
             }
             Event::Logged(logged) => {

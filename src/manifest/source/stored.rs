@@ -60,6 +60,7 @@ impl Stored {
 
     /// Appends up to `limit` bytes of text; fewer only at the end.
     pub(crate) fn fill(&mut self, out: &mut Vec<u8>, limit: usize) -> Result<usize, Broken> {
+        out.reserve(limit);
         (&mut self.text).take(limit as u64).read_to_end(out).map_err(|error| {
             let failed = self.raw.lock().unwrap_or_else(PoisonError::into_inner).failed.take();
             match failed {

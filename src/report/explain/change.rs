@@ -12,8 +12,8 @@ pub(super) fn section(receipt: &Receipt) -> Option<Section> {
     let mut causes = headline::root_causes(receipt).peekable();
     causes.peek()?;
     let mut section = Section::new("What to change");
-    if let Some((recipe, _)) = headline::followed(receipt) {
-        section = section.paragraph(format!("{}.", recipe.change));
+    if let Some(followed) = headline::followed(receipt) {
+        section = section.paragraph(format!("{}.", followed.recipe.change));
     }
     for cause in causes {
         let blocks = prose::blocks(&plain::section_of(cause.code, "What to do"));

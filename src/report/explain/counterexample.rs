@@ -60,11 +60,14 @@ fn mean(targets: Count, sum: Finite) -> f64 {
 }
 
 fn worked(example: &CounterexampleReport) -> String {
+    let relative = match example.relative_drift {
+        Some(relative) => format!(", {} of it", number::percent(relative.get())),
+        None => String::new(),
+    };
     format!(
-        "All losses over all targets: {}. The mean of the means: {}. They differ by {}{}.",
+        "All losses over all targets: {}. The mean of the means: {}. They differ by {}{relative}.",
         number::exact(example.loss.get()),
         number::exact(example.mean_of_means.get()),
         number::ratio(example.absolute_drift.get()),
-        example.relative_drift.map_or(String::new(), |drift| format!(", {} of it", number::percent(drift.get()))),
     )
 }

@@ -48,7 +48,7 @@ fn add(items: &mut Vec<(usize, Line)>, receipt: &Receipt, finding: &FindingRepor
     };
     let worst = if finding.count.get() > 1 { ". For example: " } else { ": " };
     let line = Line::new().with(role, word).text(" ").name(finding.code.as_str());
-    let line = line.text(format!(" {}{often}. ", finding.name)).strong(plain::wrong(finding.code));
+    let line = line.text(format!(" {}{often}. ", finding.name)).strong(plain::wrong(finding.code, finding.severity));
     let line = line.text(format!("{worst}{}.", finding.message));
     items.push((depth, line));
     let symptoms =

@@ -8,10 +8,8 @@ use crate::report::recipes;
 use crate::report::recipes::Recipe;
 use crate::report::words;
 
-/// Recipes described of those that fit; the others are named.
-const DESCRIBED: usize = 2;
-
-/// Which recipe explains what happened; absent where nothing was computed.
+/// Which recipe explains what happened: the simplest of those that fit is described, the diagnosis names the others;
+/// absent where nothing was computed.
 pub(super) fn section(receipt: &Receipt) -> Option<Section> {
     let diagnosis = receipt.diagnosis.as_ref()?;
     let mut section = Section::new("Which recipe explains it");
@@ -29,12 +27,9 @@ pub(super) fn section(receipt: &Receipt) -> Option<Section> {
     let parts = if diagnosis.recipes.is_empty() { parts.as_slice() } else { everywhere.as_slice() };
     let mut formulas = String::new();
     for (names, scope) in parts {
-        for recipe in names.iter().filter_map(|name| recipes::find(name)).take(DESCRIBED) {
+        if let Some(recipe) = names.first().and_then(|name| recipes::find(name)) {
             formulas.push_str(&recipe.formula);
             section = section.with(described(recipe, scope));
-        }
-        if let Some(others) = names.get(DESCRIBED..).filter(|others| !others.is_empty()) {
-            section = section.paragraph(format!("This run does not tell it from: {}.", others.join(", ")));
         }
     }
     if !formulas.is_empty() {

@@ -139,7 +139,7 @@ fn rejected() {
         shown(&testing::rejected(vec![shape, twice]), 80),
         "\
 rejected: run.jsonl
-What is wrong: The manifest lacks a field, has an unknown one, or has one of the wrong type: unknown field `formulas`. Nothing was computed.
+What is wrong: The manifest lacks a field, has an unknown one, or has one of the wrong type: unknown field `formulas`. Also: 1 more fault. Nothing was computed.
 What to change: Compare with `receipt schema manifest` or `receipt schema microbatches`.
 
 Why it was rejected

@@ -111,6 +111,7 @@ fn too_soon(judged: &Judged<'_>, rank: &RankClock, recorded: &RankWindow) -> Vec
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::clock::testing::find;
     use crate::rules::clock::testing::fires;
     use crate::rules::clock::testing::message;
     use serde_json::Value;
@@ -140,6 +141,7 @@ mod tests {
             found("b b b tick step"),
             "1 scheduler tick before the optimizer step, where the contract declares after it"
         );
+        assert_eq!(find(&RULE, amp(), &["tick b tick b b step"])[0].place.event, Some(2), "at the early tick");
         assert_eq!(found("b b b step clip"), "a clip after the optimizer step");
         assert_eq!(found("b b b step unscale"), "an unscale after the optimizer step");
         assert_eq!(found("b b b scale=1024 step"), "a scaler update before the optimizer step");

@@ -105,6 +105,13 @@ mod tests {
     }
 
     #[test]
+    fn a_tick_that_no_update_owes_has_no_index() {
+        assert_eq!(fires(&RULE, linear(json!({})), &["tick=7 b b b step~0.1 tick=0.09"]), 0, "before the run begins");
+        assert_eq!(fires(&RULE, linear(json!({})), &["b b b skip tick=7"]), 0, "that is GA306's");
+        assert_eq!(fires(&RULE, linear(json!({})), &["b tick=7 b b step~0.1"]), 1, "an early one has the next");
+    }
+
+    #[test]
     fn says_whose_index_it_is() {
         assert_eq!(
             message(&RULE, linear(json!({})), &["b b b step~0.1 zero | b b b step~0.07"]),

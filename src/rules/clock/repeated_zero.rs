@@ -44,6 +44,7 @@ mod tests {
         let found = find(&RULE, json!({}), &["zero zero b b b step zero tick zero zero"]);
         assert_eq!(found[0].severity, Severity::Warning);
         assert_eq!(found[0].message, "gradients cleared 4 times in a row");
+        assert_eq!(found[0].place.event, Some(1));
         assert_eq!(fires(&RULE, json!({"unobserved": ["zero_grad"]}), &["zero zero b b b step"]), 0);
     }
 }

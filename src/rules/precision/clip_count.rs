@@ -78,6 +78,7 @@ fn other_bound(judged: &Judged<'_>, rank: &RankClock, recorded: &RankWindow, fin
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::clock::testing::find;
     use crate::rules::clock::testing::fires;
     use crate::rules::clock::testing::message;
     use serde_json::Value;
@@ -105,6 +106,7 @@ mod tests {
         let found = |script| message(&RULE, clipped(), &[script]);
         assert_eq!(found("b b b step"), "no clip before an update for which the contract declares one");
         assert_eq!(found("b b b clip clip step"), "2 clips in the window where 1 is due");
+        assert_eq!(find(&RULE, clipped(), &["b b b clip clip step"])[0].place.event, Some(4));
         assert_eq!(found("b clip b clip b clip step"), "3 clips in the window, the first after 1 of its 3 backwards");
         assert_eq!(found("clip b b b step"), "1 clip in the window, the first after 0 of its 3 backwards");
         assert_eq!(found("b clip b b skip"), "1 clip in the window, the first after 1 of its 3 backwards");

@@ -78,6 +78,12 @@ mod tests {
     }
 
     #[test]
+    fn a_scale_set_before_the_run_is_the_one_to_begin_with() {
+        assert_eq!(fires(&RULE, amp(json!({})), &["scale=64 b@64 b b skip scale=32"]), 0);
+        assert_eq!(fires(&RULE, amp(json!({})), &["scale=64 b@64 b b skip scale=64"]), 1);
+    }
+
+    #[test]
     fn a_restore_brings_its_scale() {
         let script = "b@1024 b b step scale=1024 zero | b@1024 b b skip scale=512 restore=1#1@64 b@64 b b step scale=64";
         assert_eq!(fires(&RULE, amp(json!({})), &[script]), 0);

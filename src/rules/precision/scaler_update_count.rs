@@ -48,6 +48,7 @@ fn check(judged: &Judged<'_>, findings: &mut Findings) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::clock::testing::find;
     use crate::rules::clock::testing::find_in;
     use crate::rules::clock::testing::fires;
     use crate::rules::clock::testing::message;
@@ -63,6 +64,7 @@ mod tests {
         assert_eq!(found("b b b skip"), "no scaler update after the optimizer step");
         assert_eq!(found("b b b step scale=1024 scale=1024"), "2 scaler updates in the window where 1 is due");
         assert_eq!(found("b scale=1024 b b step"), "1 scaler update in the window, the first before its last backward");
+        assert_eq!(find(&RULE, amp(json!({})), &["b b b step scale=1024 scale=1024"])[0].place.event, Some(5));
         assert_eq!(fires(&RULE, amp(json!({})), &["b b b step scale=1024 step scale=1024"]), 0, "two steps are GA301's");
     }
 

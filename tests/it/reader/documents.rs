@@ -75,6 +75,21 @@ fn events_in_a_document_have_their_own_places() {
 }
 
 #[test]
+fn sync_is_needed_where_there_is_more_than_one_rank() {
+    let backward = |more: &str| {
+        let event =
+            format!("{{\"backward\":{{\"window\":0,\"microbatch\":\"a\",\"valid_targets\":1,\"loss_sum\":1{more}}}}}");
+        format!("{{\"rank\":0,\"events\":[{event}]}},\n{{\"rank\":1,\"events\":[]}}")
+    };
+    assert_eq!(faults(&backward(",\"sync\":false")), [] as [&str; 0]);
+    let missing =
+        "GA103 4:33 /ranks/0/events/0/backward: missing field `sync`, which is needed where world_size is more than 1";
+    assert_eq!(faults(&backward(",\"forward_sync\":true")), [missing]);
+    let unobserved = document(&backward("")).replace("\"tail\"", "\"unobserved\":[\"sync\"],\"tail\"");
+    assert_eq!(said(&Memory::new().with("m", unobserved), &["m"]), [] as [&str; 0]);
+}
+
+#[test]
 fn a_document_that_breaks_off_is_read_as_far_as_it_goes() {
     let said = faults("{\"rank\":0,\"events\":[\"zero\",{\"rescale\":{\"factor\":1}},{\"clip\":{\"max_no");
     assert_eq!(
@@ -124,7 +139,7 @@ fn references_that_are_broken() {
     }
     assert_eq!(
         faults(&refer("r1", &zeros)),
-        ["GA116 5:33 /ranks/1/microbatch_manifest: `r1` cannot be read: no such file"]
+        ["GA116 5:33 /ranks/1/microbatch_manifest: `r1` cannot be read: there is no such file"]
     );
     let with =
         |file: String, sha: &str| said(&Memory::new().with("m", document(&refer("r1", sha))).with("r1", file), &["m"]);
@@ -133,7 +148,7 @@ fn references_that_are_broken() {
     assert_eq!(with(good.clone(), &sha), [] as [&str; 0]);
     assert_eq!(
         with(good.clone(), &zeros),
-        [format!("GA116 5:47 /ranks/1/sha256: r1 has the SHA-256 {sha}, not {zeros}")]
+        [format!("GA116 5:47 /ranks/1/sha256: the file's SHA-256 is {sha}, not {zeros}")]
     );
     let other = header(0);
     let said = with(other.clone(), &Digest::of(other.as_bytes()).to_string());

@@ -23,7 +23,7 @@ fn contract() -> Value {
     json!({
         "formula": "token-mean/1", "accumulation_steps": [{"from_window": 0, "steps": 2}], "world_size": 2,
         "tail": "carry", "tolerance": {"absolute": 1e-6, "relative": 0.0}, "precision": "bfloat16",
-        "gradient_reduction": "mean", "software": {"torch": "2.6.0", "a": "é"},
+        "gradient_reduction": "mean", "unobserved": ["sync"], "software": {"torch": "2.6.0", "a": "é"},
     })
 }
 
