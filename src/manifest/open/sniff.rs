@@ -31,6 +31,8 @@ pub(super) fn kind(lines: &mut Lines) -> Kind {
     let told = by_keys(glance).or_else(|| if glance.len() < line.len() { by_keys(line) } else { None });
     let is_whole = serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok();
     let length = line.len();
+    // A document's first line may be no more than its `{`.
+    let told = told.or_else(|| if is_whole { None } else { by_keys(lines.peek(GLANCE)) });
     told.unwrap_or(match is_whole && lines.has_more_than(length) {
         true => Kind::Microbatches,
         false => Kind::Unknown,

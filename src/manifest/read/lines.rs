@@ -81,6 +81,11 @@ impl Lines {
         }
     }
 
+    /// So much of what has been read and not taken, or all of it.
+    pub(crate) fn peek(&self, limit: usize) -> &[u8] {
+        &self.pending[..self.pending.len().min(limit)]
+    }
+
     /// Whether more has been read than a first line of this length, and its newline.
     pub(crate) fn has_more_than(&self, line: usize) -> bool {
         self.pending.len() > line + 1
