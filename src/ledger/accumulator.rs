@@ -3,6 +3,7 @@
 //! Invariant: a buffer is judged against the value recorded last, so that one fault shows once; where something
 //! unrecorded may have touched it, it is unknown until it is cleared.
 use super::microbatch::Microbatch;
+use super::rescale::Rescales;
 use super::window::WindowLedger;
 use crate::canonical::Finite;
 use crate::manifest::contract::Contract;
@@ -142,6 +143,7 @@ impl<'a> Growths<'a> {
         ledger: &WindowLedger,
     ) -> Vec<Growth<'a>> {
         let mut growths = Vec::new();
+        let rescales = Rescales::of(rank);
         let own = |microbatch: &Microbatch| microbatch.rank == rank.rank && microbatch.source.is_some();
         let mut next = ledger.microbatches.iter().position(own).unwrap_or(usize::MAX);
         let mut scale = state.loss_scale;
@@ -162,7 +164,7 @@ impl<'a> Growths<'a> {
                     let index = next;
                     next += 1;
                     let scale = backward.loss_scale.map(Finite::get).or(scale);
-                    let later = later(rank, position);
+                    let later = rescales.after(position);
                     let known = self.take(backward, index, scale, later);
                     let synced = window_synced(contract, ledger, backward);
                     held = match (held.take(), known, synced) {
@@ -288,19 +290,6 @@ impl Held<'_> {
             *factor *= by;
         }
     }
-}
-
-/// The product of the rescales that follow a position, up to the optimizer's step.
-fn later(rank: &RankWindow, position: usize) -> f64 {
-    let mut product = 1.0;
-    for indexed in &rank.events[position..] {
-        match &indexed.event {
-            Event::Rescale(rescale) => product *= rescale.factor.get(),
-            Event::OptimizerStep(_) => break,
-            _ => {}
-        }
-    }
-    product
 }
 
 /// Whether a backward all-reduced; on one rank none does, and where it was not recorded it is not known.

@@ -13,6 +13,7 @@ pub mod gradient;
 mod history;
 pub mod microbatch;
 mod norm;
+mod rescale;
 #[cfg(test)]
 pub(crate) mod sample;
 mod scan;

@@ -1,9 +1,10 @@
 //! Gradient norms: logged and clipped ones against the gradient's own, and against each other (GA205).
+use super::claim;
 use super::claim::accepts_rounded;
 use super::claim::half_unit;
 use super::delta::Delta;
 use super::gradient::norm;
-use super::window::Claim;
+use super::gradient::values;
 use super::window::ClipClaim;
 use super::window::WindowLedger;
 use crate::canonical::Finite;
@@ -17,13 +18,19 @@ use crate::manifest::window::Window;
 use crate::numeric::rounding::Explanation;
 use crate::numeric::tolerance::Tolerance;
 
-/// The L2 norm of the declared gradient, where the basis is complete and nothing else was differentiated.
-pub(super) fn expected(contract: &Contract, ledger: &WindowLedger) -> Option<f64> {
-    let basis = contract.gradient_basis.as_ref()?;
-    let gradients = ledger.gradients.as_ref()?;
-    let comparable = basis.is_complete() && !gradients.has_auxiliary;
-    let declared = gradients.declared.as_ref().filter(|_| comparable)?;
-    Some(norm(declared)).filter(|norm| norm.is_finite())
+/// The gradient's L2 norm, where the basis is complete: the declared gradient's or, where that is not known, that of
+/// the gradient that the rank itself logged, unless it was rounded.
+fn expected(contract: &Contract, ledger: &WindowLedger, logged: Option<&Logged>) -> Option<f64> {
+    contract.gradient_basis.as_ref().filter(|basis| basis.is_complete())?;
+    let gradients = ledger.gradients.as_ref().filter(|gradients| !gradients.has_auxiliary);
+    let length = match gradients.and_then(|gradients| gradients.declared.as_ref()) {
+        Some(declared) => norm(declared),
+        None => {
+            let logged = logged.filter(|logged| logged.decimals.is_none())?.gradient.as_ref()?;
+            norm(&values(logged).collect::<Vec<f64>>())
+        }
+    };
+    Some(length).filter(|length| length.is_finite())
 }
 
 /// A logged norm against that of the gradient.
@@ -34,7 +41,7 @@ pub(super) fn logged(
     logged: &Logged,
 ) -> Option<Delta> {
     let recorded = logged.grad_norm?.get();
-    let expected = expected(contract, ledger)?;
+    let expected = expected(contract, ledger, Some(logged))?;
     Some(compare(contract, tolerance, ledger, recorded, expected, half_unit(logged)))
 }
 
@@ -44,15 +51,16 @@ pub(super) fn clips(
     tolerance: Tolerance,
     window: &Window,
     ledger: &WindowLedger,
-    claims: &[Claim],
 ) -> Vec<ClipClaim> {
-    let expected = expected(contract, ledger);
     let mut found = Vec::new();
     for rank in &window.ranks {
         let Some((event, recorded)) = comparable_clip(contract, rank) else { continue };
-        let gradient = expected.map(|expected| compare(contract, tolerance, ledger, recorded, expected, 0.0));
-        let logged = grad_norm(window, rank.rank, claims)
-            .map(|(logged, half_unit)| compare(contract, tolerance, ledger, recorded, logged, half_unit));
+        let own = || claim::logged(window).filter(|&(of, _, _)| of == rank.rank).map(|(_, _, logged)| logged);
+        let with_gradient = own().find(|logged| logged.gradient.is_some());
+        let gradient = expected(contract, ledger, with_gradient)
+            .map(|expected| compare(contract, tolerance, ledger, recorded, expected, 0.0));
+        let logged = own().find_map(|logged| Some((logged.grad_norm?.get(), half_unit(logged))));
+        let logged = logged.map(|(norm, half_unit)| compare(contract, tolerance, ledger, recorded, norm, half_unit));
         if gradient.is_some() || logged.is_some() {
             found.push(ClipClaim { rank: rank.rank, event, gradient, logged });
         }
@@ -75,14 +83,6 @@ fn compare(
         Explanation::of(beyond, ledger.terms(), contract.precision, expected)
     });
     Delta { recorded, expected, explanation }
-}
-
-/// The norm that a rank logged about a window, and half a unit of its last decimal.
-fn grad_norm(window: &Window, rank: u64, claims: &[Claim]) -> Option<(f64, f64)> {
-    claims.iter().filter(|claim| claim.rank == rank).find_map(|claim| {
-        let (_, _, logged) = super::claim::logged(window).find(|&(of, event, _)| (of, event) == (rank, claim.event))?;
-        Some((logged.grad_norm?.get(), half_unit(logged)))
-    })
 }
 
 /// The clip of a rank whose norm is that of the unscaled gradient of the whole window: the only one, after the last

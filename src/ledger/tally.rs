@@ -15,6 +15,7 @@ use super::history::History;
 use super::microbatch::Microbatch;
 use super::microbatch::Source;
 use super::norm;
+use super::rescale::Rescales;
 use super::scan::Scan;
 use super::weights::WeightTolerance;
 use super::weights::Weights;
@@ -22,7 +23,6 @@ use super::window::MeanOfMeans;
 use super::window::WindowLedger;
 use crate::canonical::Count;
 use crate::manifest::contract::Contract;
-use crate::manifest::event::Event;
 use crate::manifest::event::Logged;
 use crate::manifest::resume::Resume;
 use crate::manifest::resume::ResumedMicrobatch;
@@ -90,7 +90,7 @@ impl Ledger {
                 ledger.claims = claim::claims(&self.contract, self.tolerance, window, &ledger, &self.history);
             }
             if scan.has_clip {
-                ledger.clips = norm::clips(&self.contract, self.tolerance, window, &ledger, &ledger.claims);
+                ledger.clips = norm::clips(&self.contract, self.tolerance, window, &ledger);
             }
             ledger.drift = drift::drift(&self.contract, self.tolerance, window, &ledger);
         }
@@ -235,33 +235,11 @@ fn carried(
 
 /// The microbatches that a rank recorded; the rank's own begin at `first`.
 fn recorded(rank: &RankWindow, first: usize, scan: Scan, microbatches: &mut Vec<Microbatch>) {
-    let rescales = if scan.has_rescale { rescales(rank) } else { Vec::new() };
-    let mut passed = 0;
+    let rescales = if scan.has_rescale { Rescales::of(rank) } else { Rescales::default() };
     for (position, indexed, backward) in rank.backwards() {
-        while rescales.get(passed).is_some_and(|&(at, _)| at < position) {
-            passed += 1;
-        }
-        let rescaled = rescales.get(passed).map_or(1.0, |&(_, product)| product);
         let backward_index = (microbatches.len() - first) as u64;
         let source = Source { position, event: indexed.index };
+        let rescaled = rescales.after(position);
         microbatches.push(Microbatch::recorded(rank.rank, backward_index, source, backward, rescaled));
     }
-}
-
-/// Position of each rescale before the optimizer's step, in order, with the product of its factor and all later ones.
-fn rescales(rank: &RankWindow) -> Vec<(usize, f64)> {
-    let mut rescales = Vec::new();
-    for (position, indexed) in rank.events.iter().enumerate() {
-        match &indexed.event {
-            Event::Rescale(rescale) => rescales.push((position, rescale.factor.get())),
-            Event::OptimizerStep(_) => break,
-            _ => {}
-        }
-    }
-    let mut product = 1.0;
-    for (_, factor) in rescales.iter_mut().rev() {
-        product *= *factor;
-        *factor = product;
-    }
-    rescales
 }

@@ -4,6 +4,7 @@ use super::sample::Run;
 use super::sample::backward;
 use super::sample::contract;
 use super::sample::step;
+use crate::numeric::rounding::Explanation;
 use serde_json::Value;
 use serde_json::json;
 
@@ -53,7 +54,7 @@ fn a_mean_of_means_in_the_log_is_a_different_objective() {
     let (_, ledger) = &run.tallied()[0];
     let delta = ledger.claims[0].loss.expect("a loss");
     assert!(!delta.agrees());
-    assert_eq!(delta.explanation, Some(crate::numeric::rounding::Explanation::DifferentObjective));
+    assert_eq!(delta.explanation, Some(Explanation::DifferentObjective));
 }
 
 #[test]
@@ -102,4 +103,20 @@ fn a_window_that_one_rank_stepped_was_stepped() {
     let declared = json!({"accumulation_steps": 1, "world_size": 2, "gradient_reduction": "mean"});
     let run = Run::new(contract(declared), ranks);
     assert!(run.tallied()[0].1.stepped_or_skipped());
+}
+
+#[test]
+fn weights_off_by_one_factor_are_a_different_objective_whatever_rounding_could_do() {
+    let weights = |left: f64, right: f64| {
+        let events = vec![
+            backward(0, "a", 3, 1.2, json!({"backward_loss": 0.12 * left})),
+            backward(0, "b", 7, 2.0, json!({"backward_loss": 0.2 * right})),
+            step(0),
+        ];
+        let half = json!({"accumulation_steps": 2, "precision": "float16", "loss_precision": "float16"});
+        Run::new(contract(half), vec![events]).tallied()[0].1.weights
+    };
+    assert_eq!(weights(1.01, 0.99).explanation, Some(Explanation::Perturbation));
+    assert_eq!(weights(1.01, 1.01).explanation, Some(Explanation::DifferentObjective));
+    assert_eq!(weights(1.0, 1.0).explanation, None);
 }

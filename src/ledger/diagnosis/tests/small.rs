@@ -128,4 +128,5 @@ fn a_deviation_that_no_rounding_should_be_given_credit_for_needs_no_lower_precis
     let window = [(9_000, 9_000.0, 0.55), (9_000, 9_000.0, 0.40), (2_000, 2_000.0, 0.105)];
     let report = small(json!({"precision": "float32"}), &[(&window, None)]);
     assert_eq!((report.recipes.len(), report.precision), (0, None));
+    assert!(!report.text.contains("rounding"), "{}", report.text);
 }

@@ -369,4 +369,21 @@ fn of_two_clips_neither_is_compared() {
     assert_eq!(two(json!({}), gradients(), &[clip(1.0), step(0)]), []);
     assert_eq!(named(&two(json!({}), gradients(), &[clip(2.0), step(0)])), ["GA205"]);
     assert_eq!(two(json!({}), gradients(), &[clip(2.0), clip(1.0), step(0)]), []);
+    assert_eq!(two(json!({}), gradients(), &[clip(1.0), clip(2.0), step(0)]), []);
+}
+
+#[test]
+fn a_norm_is_that_of_the_logged_gradient_where_no_numerators_are_recorded() {
+    let run = |norm: f64, clipped: f64, decimals: Value| {
+        let mut logged = json!({"window": 0, "gradient": [-3.0], "grad_norm": norm});
+        if !decimals.is_null() {
+            logged["decimals"] = decimals;
+        }
+        let clip = json!({"clip": {"max_norm": 1.0, "norm": clipped}});
+        named(&two(json!({}), [json!({}), json!({})], &[clip, json!({"logged": logged}), step(0)])).len()
+    };
+    assert_eq!(run(3.0, 3.0, Value::Null), 0);
+    assert_eq!(run(3.1, 3.1, Value::Null), 1);
+    assert_eq!(run(3.0, 3.1, Value::Null), 1);
+    assert_eq!(run(3.1, 3.1, json!(0)), 0);
 }
