@@ -46,8 +46,9 @@ impl<S: EventStream> Segmenter<S> {
 
     /// The next event, whatever segment it belongs to.
     pub(super) fn event(&mut self, findings: &mut Findings) -> Option<Indexed> {
-        if let Some(indexed) = self.ahead.take() {
-            return Some(indexed);
+        // Asked first: `take` moves the whole event's room, which is seldom filled.
+        if self.ahead.is_some() {
+            return self.ahead.take();
         }
         let indexed = if self.ended { None } else { self.stream.next(findings) };
         self.ended = indexed.is_none();

@@ -43,13 +43,16 @@ fn step(window: u64) -> Value {
     json!({"optimizer_step": {"window": window, "outcome": "applied"}})
 }
 
+/// A window and its number of events on each rank.
+type Shown = (u64, Vec<usize>);
+
 /// The windows that come out, with the number of events on each rank; the findings' codes; the superseded microbatches.
 fn run(
     contract: &Contract,
     resume: Option<&Resume>,
     partial: bool,
     ranks: &[&[Value]],
-) -> (Vec<(u64, Vec<usize>)>, Vec<Code>, u64) {
+) -> (Vec<Shown>, Vec<Code>, u64) {
     let streams = ranks.iter().enumerate().map(|(rank, events)| stream(rank as u64, events)).collect();
     let mut findings = Findings::default();
     let mut aligner = Aligner::new(contract, resume, partial, streams);

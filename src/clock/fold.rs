@@ -101,6 +101,7 @@ fn ending(recorded: &RankWindow) -> Option<Tail> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::canonical::Count;
     use crate::clock::testing::contract;
     use crate::clock::testing::windows;
     use crate::manifest::event::Outcome;
@@ -169,6 +170,17 @@ mod tests {
         assert_eq!(carried, expected);
         let restored = run(json!({}), &["b b b step~0.5 restore=0#0~0.25 b b b"]).1;
         assert_eq!((restored.applied_updates, restored.learning_rate), (0, Some(0.25)));
+        let scaler = json!({"policy": "dynamic", "initial": 8, "growth_factor": 2, "backoff_factor": 0.5,
+            "growth_interval": 9, "hysteresis": 3, "growth_delay": 1});
+        let mut windows = windows(&["b b b step scale=8 restore=0#0@64 b b b"]);
+        let restore = windows[0].ranks[0].restore.as_mut().expect("a restore");
+        (restore.growth_tracker, restore.hysteresis_left) = (Count::new(7).ok(), Count::new(2).ok());
+        restore.growth_delay_pending = Some(false);
+        let mut clock = Clock::new(&contract(json!({"loss_scale": scaler})), None, false);
+        clock.observe(&windows[0]);
+        let carried = clock.carried();
+        assert_eq!((carried.loss_scale, carried.growth_tracker), (Some(64.0), Some(7)));
+        assert_eq!((carried.hysteresis_left, carried.growth_delay_pending), (Some(2), Some(false)));
         let joined = run(json!({}), &["restore=7#7~0.1 b b b step~0.2 zero | b b b skip"]).1;
         assert_eq!((joined.applied_updates, joined.learning_rate), (8, Some(0.2)));
     }

@@ -248,7 +248,7 @@ impl Pass<'_> {
         let Some(scaler) = self.state.scaler.as_mut().filter(|_| observed) else { return };
         let is_steady = clock.scale_changes.is_empty();
         match self.outcome {
-            Some(outcome) if tick.phase != Phase::Lead && !self.scaler_updated && is_steady => {
+            Some(outcome) if tick.phase >= Phase::Complete && !self.scaler_updated && is_steady => {
                 scaler.advance(outcome == Outcome::Skipped);
                 let strange = scaler.sight(recorded);
                 let field = "/scaler_update/loss_scale";

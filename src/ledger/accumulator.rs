@@ -80,6 +80,8 @@ struct Held<'a> {
 pub(super) struct Growth<'a> {
     /// Its place in the ledger.
     pub(super) microbatch: usize,
+    /// Among its rank's backwards of the window; those of one index meet in an all-reduce.
+    backward_index: u64,
     before: Held<'a>,
     after: Option<&'a [Finite]>,
     synced: bool,
@@ -166,7 +168,8 @@ impl<'a> Growths<'a> {
                     held = match (held.take(), known, synced) {
                         (Some(before), true, Some(synced)) => {
                             let after = backward.accumulated.as_deref().filter(|after| after.len() == self.dimension);
-                            let growth = Growth { microbatch: index, before, after, synced };
+                            let backward_index = ledger.microbatches[index].backward_index;
+                            let growth = Growth { microbatch: index, backward_index, before, after, synced };
                             let held = growth.held();
                             growths.push(growth);
                             held
@@ -208,12 +211,11 @@ impl<'a> Growths<'a> {
             if !growth.synced {
                 return Some((growth, vec![growth]));
             }
-            let index = |growth: &Growth<'_>| {
-                self.ranks.iter().find_map(|rank| rank.iter().position(|other| other.microbatch == growth.microbatch))
+            let peer = |rank: &'_ Vec<Growth<'a>>| {
+                rank.iter().position(|peer| peer.backward_index == growth.backward_index && peer.synced)
             };
-            let index = index(growth)?;
             let peers: Option<Vec<&Growth<'a>>> =
-                self.ranks.iter().map(|rank| rank.get(index).filter(|peer| peer.synced)).collect();
+                self.ranks.iter().map(|rank| peer(rank).map(|position| &rank[position])).collect();
             peers.map(|peers| (growth, peers))
         })
     }

@@ -110,7 +110,7 @@ impl Fraction {
 pub struct WindowCounts {
     /// W.
     pub world_size: u64,
-    /// c: W where gradients are averaged over ranks, 1 where they are summed.
+    /// c: W where gradients are averaged over ranks, 1 where they are summed; at least 1.
     pub reduction: u64,
     /// K: declared for this window.
     pub accumulation_steps: u64,
@@ -148,7 +148,7 @@ impl WindowCounts {
     pub fn new(contract: &Contract, window: u64, previous_valid_targets: Option<u64>) -> Self {
         WindowCounts {
             world_size: contract.world_size.get(),
-            reduction: contract.reduction_factor(),
+            reduction: contract.reduction_factor().max(1),
             accumulation_steps: contract.accumulation_steps.at(window),
             microbatches: 0,
             valid_targets: 0,
@@ -190,7 +190,7 @@ impl WindowCounts {
 
     /// W/c: by what the bases that average over ranks divide.
     fn ranks_averaged(&self) -> f64 {
-        (self.world_size / self.reduction.max(1)).max(1) as f64
+        (self.world_size / self.reduction).max(1) as f64
     }
 
     /// What the base gives a microbatch with targets; `None` where a count that it needs was not recorded or is 0.

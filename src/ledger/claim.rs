@@ -1,6 +1,7 @@
 //! What the run logged of a window, against what the declared formula gives.
 use super::base::Base;
 use super::delta::Delta;
+use super::delta::relative;
 use super::gradient;
 use super::gradient::Numerators;
 use super::gradient::values;
@@ -100,7 +101,7 @@ pub fn auxiliary(ledger: &WindowLedger) -> Option<f64> {
     let finite = |auxiliary: &f64| auxiliary.is_finite();
     let terms = ledger.microbatches.iter().filter_map(|microbatch| microbatch.auxiliary.filter(finite));
     let sum: ExactSum = terms.collect();
-    Some(sum.over(ledger.counts.reduction.max(1)))
+    Some(sum.over(ledger.counts.reduction))
 }
 
 /// Whether a number rounded to within `half_unit` agrees.
@@ -118,7 +119,7 @@ fn terms(ledger: &WindowLedger) -> (u64, f64) {
         Some((microbatch.loss_sum? * declared).abs()).filter(|term| term.is_finite())
     };
     let magnitude: ExactSum = ledger.microbatches.iter().filter_map(weighted).collect();
-    (ledger.terms(), magnitude.over(ledger.counts.reduction.max(1)))
+    (ledger.terms(), magnitude.over(ledger.counts.reduction))
 }
 
 /// The logged denominator against N, or against the count that the declared formula divides by.
@@ -158,9 +159,7 @@ fn gradient(
     let delta = Delta { recorded: recorded[element].get(), expected: expected[element], explanation };
     let differences: Vec<f64> =
         values(recorded).zip(expected).map(|(recorded, expected)| recorded - expected).collect();
-    let (distance, length) = (gradient::norm(&differences), gradient::norm(expected));
-    let relative = if distance == 0.0 { 0.0 } else { distance / length };
-    let relative = if relative.is_nan() { f64::INFINITY } else { relative };
+    let relative = relative(gradient::norm(&differences), gradient::norm(expected));
     Some(VectorDelta { element, delta, relative })
 }
 
@@ -172,5 +171,5 @@ fn magnitude(window: &Window, ledger: &WindowLedger, element: usize) -> f64 {
         (numerators.get(index)[element].get() * weight).abs()
     };
     let sum: f64 = ledger.microbatches.iter().enumerate().map(term).sum();
-    sum / ledger.counts.reduction.max(1) as f64
+    sum / ledger.counts.reduction as f64
 }

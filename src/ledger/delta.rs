@@ -18,11 +18,19 @@ impl Delta {
         self.explanation.is_none()
     }
 
-    /// |recorded − expected| / |expected|; infinite where only the expected number is 0.
+    /// |recorded − expected| / |expected|; infinite where only the expected number is 0. Never NaN.
     pub fn relative(&self) -> f64 {
-        let difference = (self.recorded - self.expected).abs();
-        if difference == 0.0 { 0.0 } else { difference / self.expected.abs() }
+        relative(self.recorded - self.expected, self.expected)
     }
+}
+
+/// |difference| / |reference|: 0 without a difference, infinite where there is no telling.
+pub fn relative(difference: f64, reference: f64) -> f64 {
+    if difference == 0.0 {
+        return 0.0;
+    }
+    let relative = difference.abs() / reference.abs();
+    if relative.is_nan() { f64::INFINITY } else { relative }
 }
 
 /// What a difference is called in a message.

@@ -66,7 +66,7 @@ impl<'a> Numerators<'a> {
             for (vector, &weight) in self.vectors.iter().zip(weights) {
                 sum.add_product(weight, vector[element].get());
             }
-            sum.over(c.max(1))
+            sum.over(c)
         })
     }
 

@@ -40,6 +40,8 @@ pub struct Ledger {
     history: History,
     buffers: Vec<BufferState>,
     coverage: Coverage,
+    /// Windows before the latest restore that no logged loss covered.
+    lost: Option<(u64, u64)>,
     rate_was_set: bool,
     /// Kept only for its memory.
     means: ExactSum,
@@ -59,6 +61,7 @@ impl Ledger {
             history: History::default(),
             buffers: Vec::new(),
             coverage: Coverage::default(),
+            lost: None,
             rate_was_set: resume.is_some_and(|resume| resume.learning_rate.is_some()),
             means: ExactSum::new(),
         }
@@ -68,6 +71,8 @@ impl Ledger {
     pub fn tally(&mut self, window: &Window) -> WindowLedger {
         if window.ranks.iter().any(|rank| rank.restore.is_some()) {
             self.history.forget();
+            // What was not covered before a restore is not covered by what is logged after it.
+            self.lost = self.coverage.close();
         }
         if self.buffers.len() != window.ranks.len() {
             let initial = BufferState::initial(&self.contract, self.resume.as_ref());
@@ -152,6 +157,8 @@ impl Ledger {
         } else {
             None
         };
+        let lost = self.lost.take();
+        ledger.evidence.without_loss = ledger.evidence.without_loss.or(lost);
     }
 
     /// Declared weights, sums and means, in one pass over the microbatches.

@@ -1,4 +1,5 @@
 //! The ledger on examples worked by hand.
+use super::RunTotals;
 use super::sample::Run;
 use super::sample::backward;
 use super::sample::contract;
@@ -53,4 +54,52 @@ fn a_mean_of_means_in_the_log_is_a_different_objective() {
     let delta = ledger.claims[0].loss.expect("a loss");
     assert!(!delta.agrees());
     assert_eq!(delta.explanation, Some(crate::numeric::rounding::Explanation::DifferentObjective));
+}
+
+#[test]
+fn a_window_of_more_than_k_is_not_full() {
+    let events = (0..3).map(|index| backward(0, &format!("m{index}"), 1, 1.0, json!({}))).chain([step(0)]).collect();
+    let run = Run::new(contract(json!({"accumulation_steps": 2})), vec![events]);
+    assert!(!run.tallied()[0].1.is_full());
+}
+
+#[test]
+fn microbatches_without_targets_add_nothing_to_the_gradient_seen() {
+    let fields = json!({"backward_loss": 0.5, "gradient_sum": [4.0]});
+    let empty = json!({"backward_loss": 0.0, "gradient_sum": [0.0]});
+    let events = vec![backward(0, "a", 4, 2.0, fields), backward(0, "b", 0, 0.0, empty), step(0)];
+    let declared = json!({"accumulation_steps": 2, "gradient_basis": {"kind": "complete", "dimension": 1}});
+    let run = Run::new(contract(declared), vec![events]);
+    let gradients = run.tallied()[0].1.gradients.clone().expect("gradients");
+    assert_eq!((gradients.seen, gradients.mean_of_means), (Some(vec![1.0]), None));
+}
+
+#[test]
+fn totals_leave_out_what_was_carried_or_dropped() {
+    let ending = |ending: Value| {
+        let names = json!(["b"]);
+        let mut fields = json!({"window": 1, "microbatches": names, "valid_targets": 5});
+        fields.as_object_mut().expect("an object").extend(ending.as_object().expect("an object").clone());
+        let ending = if ending.get("backwards").is_some() { json!({"carry": fields}) } else { json!({"drop": fields}) };
+        let events = vec![backward(0, "a", 3, 1.25, json!({})), step(0), backward(1, "b", 5, 2.5, json!({})), ending];
+        let run = Run::new(contract(json!({"accumulation_steps": 1})), vec![events]);
+        let mut totals = RunTotals::default();
+        run.tallied().iter().for_each(|(_, ledger)| totals.add(ledger));
+        let report = totals.report().expect("totals");
+        (report.windows.get(), report.valid_targets.get(), report.loss_sum.get())
+    };
+    assert_eq!(ending(json!({})), (1, 3, 1.25));
+    assert_eq!(ending(json!({"backwards": 1, "loss_sum": 2.5})), (1, 3, 1.25));
+}
+
+#[test]
+fn a_window_that_one_rank_stepped_was_stepped() {
+    let dropped = json!({"drop": {"window": 0, "microbatches": ["b"], "valid_targets": 1}});
+    let ranks = vec![
+        vec![backward(0, "a", 1, 1.0, json!({"sync": true})), step(0)],
+        vec![backward(0, "b", 1, 1.0, json!({"sync": true})), dropped],
+    ];
+    let declared = json!({"accumulation_steps": 1, "world_size": 2, "gradient_reduction": "mean"});
+    let run = Run::new(contract(declared), ranks);
+    assert!(run.tallied()[0].1.stepped_or_skipped());
 }

@@ -6,6 +6,7 @@
 //! with a number that is tiny or outside ±700 (where results overflow or become subnormal), NaN among them, go to `libm`.
 
 use crate::numeric::math;
+use crate::numeric::vector::{self, Kernel};
 
 /// Numbers side by side. Of no consequence for the result.
 const GROUP: usize = 8;
@@ -46,6 +47,31 @@ pub fn exp_all(values: &mut [f64]) {
     rest.iter_mut().for_each(|x| *x = math::exp(*x));
 }
 
+/// Writes the logistic function of every `x`, with the bits of [`math::sigmoid`].
+///
+/// # Panics
+/// Where the slices differ in length, which is a bug of the caller.
+pub fn sigmoid_all(x: &[f64], out: &mut [f64]) {
+    assert_eq!(x.len(), out.len(), "bug: {} numbers for {}", x.len(), out.len());
+    vector::on_widest(Sigmoid { x, out });
+}
+
+struct Sigmoid<'a> {
+    x: &'a [f64],
+    out: &'a mut [f64],
+}
+
+impl Kernel for Sigmoid<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<const WIDE: bool>(self) {
+        self.out.iter_mut().zip(self.x).for_each(|(out, x)| *out = -x);
+        exp_all(self.out);
+        self.out.iter_mut().for_each(|out| *out = 1.0 / (1.0 + *out));
+    }
+}
+
 /// Whether the polynomial decides. For tiny numbers `libm` has 1 + x, which may round otherwise than the polynomial.
 #[inline(always)]
 fn is_ordinary(x: f64) -> bool {
@@ -75,7 +101,6 @@ fn exp_ordinary(x: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::numeric::random::SplitMix64;
-    use crate::numeric::vector::{self, Kernel};
 
     struct ExpAll<'a>(&'a mut [f64]);
 
@@ -99,6 +124,17 @@ mod tests {
                     assert_eq!(got.to_bits(), math::exp(*x).to_bits(), "exp({x:e}): {got:e}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn sigmoids_have_the_bits_of_one_sigmoid() {
+        let mut stream = SplitMix64::new(2);
+        let x: Vec<f64> = (0..5000).map(|i| f64::from(i % 7 + 1) * 120.0 * stream.symmetric()).collect();
+        let mut out = vec![f64::NAN; x.len()];
+        sigmoid_all(&x, &mut out);
+        for (out, x) in out.iter().zip(&x) {
+            assert_eq!(out.to_bits(), math::sigmoid(*x).to_bits(), "sigmoid({x})");
         }
     }
 

@@ -131,11 +131,13 @@ impl Product<'_> {
             self.load(&mut sums, place);
         }
         let a = self.a;
+        // Two steps at a time: so the compiler keeps the sums in registers.
+        let (pairs, rest) = panel.as_chunks::<2>();
         if LEFT == BY_ROWS {
-            let rows: [&[f64]; ROWS] =
-                std::array::from_fn(|r| &a.values[a.at(place.row + r, place.depth)..][..panel.len()]);
-            // Two steps at a time: so the compiler keeps the sums in registers.
-            let (pairs, rest) = panel.as_chunks::<2>();
+            let mut rows: [&[f64]; ROWS] = [&[]; ROWS];
+            for (r, row) in rows.iter_mut().enumerate() {
+                *row = &a.values[a.at(place.row + r, place.depth)..][..panel.len()];
+            }
             for (pair, b) in pairs.iter().enumerate() {
                 let steps: [&[f64; 2]; ROWS] = std::array::from_fn(|r| &rows[r].as_chunks().0[pair]);
                 accumulate(&mut sums, std::array::from_fn(|r| steps[r][0]), &b[0]);
@@ -150,9 +152,15 @@ impl Product<'_> {
             } else {
                 (&a.values[a.at(place.row, place.depth)..], a.column_stride)
             };
-            for (k, b) in panel.iter().enumerate() {
-                let column = &values[k * stride..][..ROWS];
-                accumulate(&mut sums, std::array::from_fn(|r| column[r]), b);
+            for (pair, b) in pairs.iter().enumerate() {
+                let x = &values[2 * pair * stride..][..ROWS];
+                let y = &values[(2 * pair + 1) * stride..][..ROWS];
+                accumulate(&mut sums, std::array::from_fn(|r| x[r]), &b[0]);
+                accumulate(&mut sums, std::array::from_fn(|r| y[r]), &b[1]);
+            }
+            if let [b] = rest {
+                let x = &values[(panel.len() - 1) * stride..][..ROWS];
+                accumulate(&mut sums, std::array::from_fn(|r| x[r]), b);
             }
         }
         self.store(&sums, place);

@@ -4,15 +4,16 @@
 
 use crate::autograd::primitive::{Pinned, Primitive, Setting, sample};
 use crate::autograd::tape::{Tape, Var};
-use crate::numeric::math;
+use crate::numeric::exponential::sigmoid_all;
 
 pub(super) static PRIMITIVE: Primitive = Primitive {
     name: "silu",
     inputs: 1,
     extent: |call| call.elementwise(1, 1),
     value: |call, out, saved| {
-        for ((out, sigmoid), z) in out.iter_mut().zip(saved).zip(call.inputs[0].values) {
-            *sigmoid = math::sigmoid(*z);
+        let z = call.inputs[0].values;
+        sigmoid_all(z, saved);
+        for ((out, sigmoid), z) in out.iter_mut().zip(saved).zip(z) {
             *out = z * *sigmoid;
         }
     },

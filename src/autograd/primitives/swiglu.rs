@@ -4,7 +4,7 @@
 
 use crate::autograd::primitive::{Pinned, Primitive, Setting, sample};
 use crate::autograd::tape::{Tape, Var};
-use crate::numeric::math;
+use crate::numeric::exponential::sigmoid_all;
 
 pub(super) static PRIMITIVE: Primitive = Primitive {
     name: "swiglu",
@@ -12,8 +12,8 @@ pub(super) static PRIMITIVE: Primitive = Primitive {
     extent: |call| call.elementwise(2, 1),
     value: |call, out, saved| {
         let [z, u, _] = call.inputs;
+        sigmoid_all(z.values, saved);
         for (((out, sigmoid), z), u) in out.iter_mut().zip(saved).zip(z.values).zip(u.values) {
-            *sigmoid = math::sigmoid(*z);
             *out = z * *sigmoid * u;
         }
     },

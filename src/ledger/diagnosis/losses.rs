@@ -103,7 +103,7 @@ fn loss(ledger: &WindowLedger, base: Base) -> Option<f64> {
     for microbatch in ledger.microbatches.iter().filter(|microbatch| microbatch.valid_targets > 0) {
         sum += ledger.counts.fraction(base, microbatch)?.weight() * microbatch.loss_sum?;
     }
-    Some(sum / ledger.counts.reduction.max(1) as f64)
+    Some(sum / ledger.counts.reduction as f64)
 }
 
 /// The bases that domains still have a candidate of.

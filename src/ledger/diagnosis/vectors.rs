@@ -142,7 +142,7 @@ fn sum(numerators: &Numerators<'_>, weights: &[f64], c: u64) -> Vec<f64> {
             *sum += value.get() * weight;
         }
     }
-    sum.iter().map(|value| value / c.max(1) as f64).collect()
+    sum.iter().map(|value| value / c as f64).collect()
 }
 
 /// Compares the buffers recorded in a window.

@@ -83,7 +83,8 @@ pub struct RankStream {
     /// Events of the block yielded so far.
     yielded: usize,
     total: u64,
-    hasher: Hasher,
+    /// What hashes the canonical bytes, block after block.
+    hashed: Pending<Hasher>,
     failed: Option<ReadError>,
     /// Nothing more can be cut.
     ended: bool,
@@ -112,7 +113,7 @@ impl RankStream {
             next_base: 0,
             yielded: 0,
             total: 0,
-            hasher: Hasher::new(),
+            hashed: Pending::Ready(Hasher::new()),
             failed: None,
             ended: false,
             is_drained: false,
@@ -153,7 +154,7 @@ impl RankStream {
         assert!(self.is_drained, "bug: a rank's digest was asked for before its last event");
         match self.failed {
             Some(error) => Err(error),
-            None => Ok(RankDigest { rank: self.rank, events: self.total, sha256: self.hasher.finish() }),
+            None => Ok(RankDigest { rank: self.rank, events: self.total, sha256: self.hashed.wait().finish() }),
         }
     }
 
@@ -176,13 +177,25 @@ impl RankStream {
         }
         let Some(pending) = self.queue.pop_front() else { return false };
         let decoded = pending.wait();
-        self.hasher.update(&decoded.canonical);
+        self.hash(decoded.canonical);
         self.base = self.next_base;
         self.next_base += decoded.slots;
         self.yielded = 0;
         self.events = decoded.events.into_iter();
         self.faults = decoded.faults.into();
         true
+    }
+
+    /// Has a block's canonical bytes hashed after those before; few of them are not worth a thread.
+    fn hash(&mut self, canonical: Vec<u8>) {
+        const FEW: usize = 1 << 14;
+        let mut hasher = std::mem::replace(&mut self.hashed, Pending::Ready(Hasher::new())).wait();
+        let is_short = canonical.len() < FEW;
+        let work = move || {
+            hasher.update(&canonical);
+            hasher
+        };
+        self.hashed = if is_short { Pending::Ready(work()) } else { self.pool.run(work) };
     }
 
     /// Has the next block decoded.

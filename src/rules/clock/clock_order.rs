@@ -169,6 +169,18 @@ mod tests {
     }
 
     #[test]
+    fn an_epochs_tick_comes_after_its_last_step() {
+        let epoch = || json!({"tail": "carry", "scheduler": {"name": "recorded", "interval": "epoch"}});
+        for good in ["b b b step zero tick end | b b b step", "b b tick end b step", "b b end b tick step", "b b end tick b step"] {
+            assert_eq!(fires(&RULE, epoch(), &[good]), 0, "{good}");
+        }
+        assert_eq!(
+            message(&RULE, epoch(), &["b b b tick step zero end | b b b step"]),
+            "1 scheduler tick before the optimizer step, where the contract declares after it"
+        );
+    }
+
+    #[test]
     fn what_is_logged_comes_after_the_window() {
         assert_eq!(message(&RULE, json!({}), &["b b log b step"]), "the window's values were logged after 2 of its 3 backwards");
         assert_eq!(message(&RULE, json!({}), &["b b b step log=1 | b b b step"]), "values of window 1 were logged before it began");

@@ -1,6 +1,7 @@
 //! What the contract says of the scheduler's ticks in a window, beside what is there: for GA302, GA305 and GA306.
 use crate::clock::Phase;
 use crate::clock::RankClock;
+use crate::clock::Tick;
 use crate::clock::Trace;
 use crate::manifest::contract::Contract;
 use crate::manifest::contract::Interval;
@@ -86,6 +87,17 @@ fn before_step(judged: &Judged<'_>, rank: &RankClock, ticks: u64) -> Option<Tick
     Some(Ticks { declared, seen, misplaced, is_right: seen == declared })
 }
 
+/// Ticks of an epoch between the last backward of its last window and that window's step. Where the epoch had ended
+/// already the step may well belong to the next.
+fn before_last_step(rank: &RankClock) -> u64 {
+    let [(step, _)] = rank.trace.steps.as_slice() else { return 0 };
+    let is_early = |tick: &&Tick| {
+        let ended = rank.trace.epoch_ends.iter().any(|end| end.position < tick.position);
+        tick.phase == Phase::Complete && tick.position < step.position && !ended
+    };
+    rank.trace.scheduler_steps.iter().filter(is_early).count() as u64
+}
+
 /// Ticks of the epochs that end in the window's stretch. The end of the stream may be an epoch's end too. A scheduler
 /// that ticks at the beginning of each epoch has no tick at the end of the last.
 fn per_epoch(judged: &Judged<'_>, rank: &RankClock, ticks: u64, position: Position) -> Ticks {
@@ -96,5 +108,7 @@ fn per_epoch(judged: &Judged<'_>, rank: &RankClock, ticks: u64, position: Positi
     let with_stream = if is_last && rank.epoch_open { declared.saturating_add(ticks) } else { declared };
     let is_begun_only = is_last && (position == Position::Before || judged.clock.is_cut);
     let without_last = if is_begun_only { declared.saturating_sub(ticks) } else { declared };
-    Ticks { declared, seen, misplaced: 0, is_right: [declared, with_stream, without_last].contains(&seen) }
+    let is_right = [declared, with_stream, without_last].contains(&seen);
+    let misplaced = if position == Position::After { before_last_step(rank) } else { 0 };
+    Ticks { declared, seen, misplaced, is_right }
 }

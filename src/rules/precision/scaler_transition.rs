@@ -74,6 +74,7 @@ mod tests {
     fn an_update_that_another_rule_misses_leaves_the_scale_open() {
         assert_eq!(fires(&RULE, amp(json!({})), &["b@1024 b b skip zero | b@1024 b b step scale=1024"]), 0);
         assert_eq!(fires(&RULE, amp(json!({})), &["b@1024 b@2048 b step scale=2048 zero | b@2048"]), 0);
+        assert_eq!(fires(&RULE, amp(json!({})), &["b@1024 scale=2048 b@2048 b step scale=2048"]), 0);
         assert_eq!(fires(&RULE, json!({}), &["b@3 b b step scale=7"]), 0);
     }
 

@@ -6,7 +6,6 @@ use crate::finding::Code;
 use crate::finding::Finding;
 use crate::finding::Findings;
 use crate::manifest::event::Event;
-use crate::manifest::event::Outcome;
 use crate::manifest::window::RankWindow;
 use crate::rules::Check;
 use crate::rules::Judged;
@@ -15,8 +14,8 @@ use crate::rules::clock::count;
 rule! {
     /// ## What it does
     /// Where the contract declares a loss scale, counts how often it was divided out of a window's gradients: once,
-    /// after the last backward, by an `unscale` or by the step itself (a step with a `loss_scale`). A skipped window may
-    /// do without, since nothing uses its gradients.
+    /// after the last backward, by an `unscale` or by the step itself (a step with a `loss_scale`). A skipped window needs
+    /// one too: it is where the overflow is found.
     ///
     /// ## Why it is wrong
     /// Gradients that were never unscaled are S times too large, those unscaled twice S times too small. Unscaling
@@ -53,18 +52,15 @@ fn fault(rank: &RankClock, recorded: &RankWindow) -> Option<(Option<u64>, String
     }
     let by_step = recorded.events.iter().filter(|indexed| divides(&indexed.event)).count() as u64;
     let number = trace.counts.unscale + by_step;
-    let is_right = match rank.outcome() {
-        Some(Outcome::Applied) => number == 1,
-        // Some frameworks look for overflow first and unscale only what they apply.
-        Some(Outcome::Skipped) | None => number <= 1,
-    };
-    if is_right || (trace.counts.optimizer_step > 1 && number == trace.counts.optimizer_step) {
+    // One a step; where no step or several were made, GA301 and GA601 say so.
+    let due = trace.counts.optimizer_step;
+    if number == due || (number <= 1 && due != 1) {
         return None;
     }
     let step = trace.steps.last().map(|(tick, _)| tick.index);
     let index = trace.unscales.last().map(|tick| tick.index).filter(|_| number > 1).or(step);
     let message = match (trace.counts.unscale, by_step) {
-        (0, 0) => "the loss scale was never divided out of an applied update".to_owned(),
+        (0, 0) => "the loss scale was never divided out of the window's gradients".to_owned(),
         (events, 0) => format!("{} in the window where 1 is due", count(events, "unscale")),
         (events, _) => format!("{} and a step that divided the scale out once more", count(events, "unscale")),
     };
@@ -88,7 +84,7 @@ mod tests {
     fn once_after_the_last_backward() {
         for good in [
             "b b b unscale step zero | b b b step@1024 zero | b b b unscale! skip zero | b b unscale step",
-            "b b b skip zero | b b b unscale step zero | b b",
+            "b b b skip@1024 zero | b b b unscale step zero | b b",
             "b b b step unscale",
         ] {
             assert_eq!(fires(&RULE, amp(json!({})), &[good]), 0, "{good}");
@@ -98,7 +94,8 @@ mod tests {
     #[test]
     fn never_twice_or_early() {
         let found = |script| message(&RULE, amp(json!({})), &[script]);
-        assert_eq!(found("b b b step"), "the loss scale was never divided out of an applied update");
+        assert_eq!(found("b b b step"), "the loss scale was never divided out of the window's gradients");
+        assert_eq!(found("b b b skip"), "the loss scale was never divided out of the window's gradients");
         assert_eq!(found("b b b unscale unscale step"), "2 unscales in the window where 1 is due");
         assert_eq!(found("b b b unscale unscale skip"), "2 unscales in the window where 1 is due");
         assert_eq!(found("b b b unscale step@1024"), "1 unscale and a step that divided the scale out once more");

@@ -192,6 +192,8 @@ mod tests {
             assert_eq!(found(policy, script), format!("{tail} {was}"), "{script}");
         }
         assert_eq!(found("carry", "b b b step zero carry"), "a full window was stepped and then carried");
+        assert_eq!(fires(&RULE, json!({"tail": "carry"}), &["b b step zero | b b b step"]), 0, "short, but no tail");
+        assert_eq!(fires(&RULE, json!({}), &["b b zero | b b b step"]), 0, "short, but no tail");
         let blind = json!({"tail": "drop", "unobserved": ["zero_grad"]});
         assert_eq!(fires(&RULE, blind, &["b b end | b b b step"]), 0);
     }

@@ -70,7 +70,8 @@ fn mutate(bytes: &mut Vec<u8>, mutation: &Mutation) {
 /// Verifies it, shows it, reads its receipt back; gives the receipt's bytes.
 fn survive(sources: &Memory, input: &SourceName, partial: bool) -> Vec<u8> {
     let options = VerifyOptions { partial, ..VerifyOptions::default() };
-    let verified = pipeline::verify(sources, &[input.clone()], &options).expect("what is in memory can be read");
+    let verified =
+        pipeline::verify(sources, std::slice::from_ref(input), &options).expect("what is in memory can be read");
     assert!([0, 1, 3].contains(&runs::exit(&verified)));
     let instances = || verified.findings.iter().flat_map(|(f, _)| f.instances.iter().map(move |(p, m)| (f.code, p, m)));
     let wanted: Vec<_> = instances().map(|(code, place, message)| Wanted { code, place, message }).collect();

@@ -186,6 +186,35 @@ fn keys_are_unique_at_any_depth() {
 }
 
 #[test]
+fn keys_are_unique_also_where_nothing_belongs() {
+    let said = event(r#"{"rescale":[{"a":1,"a":2}]}"#);
+    assert_eq!(
+        said,
+        [
+            "GA103 2:12 /rescale: an array, where an object is expected",
+            "GA104 2:20 /rescale/0/a: the key `a` is there twice"
+        ]
+    );
+}
+
+#[test]
+fn vectors_have_the_declared_dimension() {
+    let header = HEADER.replace("\"tail\"", "\"gradient_basis\":{\"kind\":\"complete\",\"dimension\":2},\"tail\"");
+    let with = |event: &str| faults(format!("{header}\n{event}\n").as_bytes());
+    let said = "values, where the contract's gradient_basis has dimension 2";
+    for (vector, length) in [("[]", 0), ("[1]", 1), ("[1,2,3]", 3)] {
+        let fields = |name: &str| with(&backward(&format!("\"valid_targets\":1,\"loss_sum\":1,\"{name}\":{vector}")));
+        for name in ["gradient_sum", "accumulated"] {
+            let column = 76 + name.len();
+            assert_eq!(fields(name), [format!("GA109 2:{column} /backward/{name}: a vector of {length} {said}")]);
+        }
+        let event = format!("{{\"parameters\":{{\"values\":{vector}}}}}");
+        assert_eq!(with(&event), [format!("GA109 2:25 /parameters/values: a vector of {length} {said}")]);
+    }
+    assert_eq!(with("{\"parameters\":{\"values\":[1,2]}}"), [] as [&str; 0]);
+}
+
+#[test]
 fn identifiers() {
     let with = |id: &str| {
         event(&format!(r#"{{"backward":{{"window":0,"microbatch":"{id}","valid_targets":1,"loss_sum":1}}}}"#))

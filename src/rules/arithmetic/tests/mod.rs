@@ -1,4 +1,6 @@
 //! The rules on small runs that differ from a right one in as little as possible.
+mod buffers;
+
 use super::testing::codes;
 use super::testing::judged;
 use crate::ledger::sample::Run;
@@ -220,72 +222,6 @@ fn a_later_log_covers_the_windows_before_it() {
 }
 
 #[test]
-fn what_a_wrong_buffer_looks_like_is_said() {
-    let looks = |values: [f64; 3]| {
-        let pointers = ["/0/backward/accumulated", "/1/backward/accumulated", "/2/backward/accumulated"];
-        let changes: Vec<Change<'_>> = pointers.into_iter().zip(values.map(|v| json!([v, -v]))).collect();
-        let findings = judged(&example(json!({}), &changes));
-        findings.into_iter().find(|(code, _)| code == "GA207").expect("GA207").1
-    };
-    assert!(looks([0.15, -0.06, 0.01]).contains("overwritten"));
-    assert!(looks([0.15, 0.15, 0.15]).contains("nothing was added"));
-    assert!(looks([0.15, 0.24, 0.49]).contains("added twice"));
-    assert!(looks([0.30, 0.54, 1.09]).contains("added twice"));
-    assert!(looks([0.25, 0.19, 0.20]).contains("started from zero"));
-}
-
-#[test]
-fn buffers_are_followed_through_scales_and_rescales_and_not_where_they_are_unknown() {
-    let run = |scale: f64, with: Value, tail: &[Value]| {
-        let microbatch = |window: u64, index: usize, held: f64| {
-            let fields = json!({"gradient_sum": [2.0], "accumulated": [held], "loss_scale": scale});
-            backward(window, &format!("w{window}m{index}"), 4, 2.0, fields)
-        };
-        let mut events = vec![microbatch(0, 0, 4.0 * scale), microbatch(0, 1, 8.0 * scale)];
-        events.push(json!({"rescale": {"factor": 0.0625}}));
-        events.push(step(0));
-        events.extend(tail.iter().cloned());
-        let mut declared = json!({"accumulation_steps": 2, "gradient_basis": {"kind": "coordinates", "dimension": 1},
-                                  "loss_scale": {"policy": "static", "value": scale}});
-        declared.as_object_mut().expect("an object").extend(with.as_object().expect("an object").clone());
-        codes(&Run::new(contract(declared), vec![events]))
-    };
-    let next = |held: f64| {
-        let fields = json!({"gradient_sum": [2.0], "accumulated": [held], "loss_scale": 64.0});
-        backward(1, "w1", 4, 2.0, fields)
-    };
-    assert_eq!(run(64.0, json!({}), &[]), [""; 0]);
-    // What is left over from the window before is not known, and so not judged until it is cleared.
-    assert_eq!(run(64.0, json!({}), &[next(99.0), step(1)]), [""; 0]);
-    assert_eq!(run(64.0, json!({}), &[json!("zero_grad"), next(99.0), step(1)]), ["GA207"]);
-    assert_eq!(run(64.0, json!({}), &[json!("zero_grad"), next(32.0), step(1)]), [""; 0]);
-    assert_eq!(run(64.0, json!({"unobserved": ["zero_grad"]}), &[next(99.0), step(1)]), ["GA207"]);
-}
-
-#[test]
-fn buffers_are_reduced_where_ranks_really_synced() {
-    let run = |last: [f64; 2], with: Value| {
-        let rank = |rank: usize, gradients: [f64; 2], held: [f64; 2]| {
-            let microbatch = |index: usize| {
-                let mut fields = json!({"gradient_sum": [gradients[index]], "accumulated": [held[index]],
-                                        "sync": index == 1});
-                fields.as_object_mut().expect("an object").extend(with.as_object().expect("an object").clone());
-                backward(0, &format!("r{rank}m{index}"), 1, 1.0, fields)
-            };
-            vec![microbatch(0), microbatch(1), step(0)]
-        };
-        let ranks = vec![rank(0, [2.0, 4.0], [1.0, last[0]]), rank(1, [6.0, 8.0], [3.0, last[1]])];
-        let declared = json!({"accumulation_steps": 2, "world_size": 2, "gradient_reduction": "mean",
-                              "gradient_basis": {"kind": "coordinates", "dimension": 1}});
-        codes(&Run::new(contract(declared), ranks))
-    };
-    // f = 2/4: local sums 3 and 7, their mean 5.
-    assert_eq!(run([5.0, 5.0], json!({})), [""; 0]);
-    assert_eq!(run([3.0, 7.0], json!({})), ["GA207"]);
-    assert_eq!(run([3.0, 7.0], json!({"forward_sync": false})), [""; 0]);
-}
-
-#[test]
 fn a_clip_is_compared_only_where_it_is_the_gradients_own() {
     let scaled = json!({"loss_scale": {"policy": "static", "value": 8.0}});
     // Clipped while still scaled (GA507 says so): its norm is no norm of the gradient.
@@ -334,4 +270,103 @@ fn a_carried_window_counts_what_was_carried() {
     assert_eq!((ledger.counts.microbatches, ledger.is_full(), ledger.token_mean), (3, true, Some(0.64)));
     assert_eq!(run.diagnosed().recipes, ["token-mean"]);
     assert_eq!(codes(&Run::from_manifest(&text.replace("0.64", "0.4"))), ["GA201"]);
+    // Buffers of a resumed window hold what was carried, which no event tells.
+    let carried = r#""loss_sum": 1.2, "gradient_sum": [1.0]}, {"microbatch": "b", "valid_targets": 6, "loss_sum": 4.8,
+        "gradient_sum": [1.0]}]}]},"#;
+    let (start, end) =
+        (text.find(r#""loss_sum": 1.2}"#).expect("a"), text.find(r#""ranks": [{"rank": 0, "ev"#).expect("b"));
+    let text = format!("{}{carried}{}", &text[..start], &text[end..])
+        .replace(
+            r#""precision": "float64""#,
+            r#""precision": "float64", "gradient_basis": {"kind": "complete", "dimension": 1}"#,
+        )
+        .replace(r#""loss_sum": 0.4,"#, r#""loss_sum": 0.4, "gradient_sum": [1.0], "accumulated": [9.0],"#);
+    let run = Run::from_manifest(&text);
+    assert_eq!(judged(&run), []);
+    let (_, ledger) = &run.tallied()[0];
+    assert_eq!(ledger.gradients.as_ref().map(|gradients| gradients.token_mean.clone()), Some(vec![0.3]));
+}
+
+/// One window of two microbatches on one rank, and what else happens; vectors of one coordinate.
+fn two(with: Value, fields: [Value; 2], events: &[Value]) -> Vec<(String, String)> {
+    let [first, second] = fields;
+    let mut stream = vec![backward(0, "a", 3, 1.2, first), backward(0, "b", 7, 2.0, second)];
+    stream.extend(events.iter().cloned());
+    let mut declared = json!({"accumulation_steps": 2, "gradient_basis": {"kind": "complete", "dimension": 1}});
+    declared.as_object_mut().expect("an object").extend(with.as_object().expect("an object").clone());
+    judged(&Run::new(contract(declared), vec![stream]))
+}
+
+fn named(findings: &[(String, String)]) -> Vec<&str> {
+    findings.iter().map(|(code, _)| code.as_str()).collect()
+}
+
+#[test]
+fn a_rescale_after_the_step_is_too_late_to_count() {
+    let weights = || [json!({"backward_loss": 0.12}), json!({"backward_loss": 0.2})];
+    let late = json!({"rescale": {"factor": 0.5}});
+    assert_eq!(two(json!({}), weights(), &[step(0), late.clone()]), []);
+    assert_eq!(named(&two(json!({}), weights(), &[late, step(0)])), ["GA203"]);
+}
+
+#[test]
+fn one_factor_over_all_weights_is_a_denominator_even_where_rounding_could_be_that_large() {
+    // 10 targets in float16: rounding could plausibly make 8·√12/2048 = 1.4 %.
+    let half = || json!({"precision": "float16", "loss_precision": "float16"});
+    let weights =
+        |left: f64, right: f64| [json!({"backward_loss": 0.12 * left}), json!({"backward_loss": 0.2 * right})];
+    let rounded = two(half(), weights(1.01, 0.99), &[step(0)]);
+    assert!(rounded[0].1.contains("perturbation"), "{rounded:?}");
+    let divided = two(half(), weights(1.0 / 1.01, 1.0 / 1.01), &[step(0)]);
+    assert!(divided[0].1.contains("an effective denominator of 10.1"), "{divided:?}");
+}
+
+#[test]
+fn a_logged_loss_says_whether_rounding_could_do_it() {
+    let logged = |loss: f64| {
+        let single = json!({"precision": "float32", "loss_precision": "float32"});
+        two(single, [json!({}), json!({})], &[json!({"logged": {"window": 0, "loss": loss}}), step(0)])[0].1.clone()
+    };
+    assert!(logged(0.320_000_1).contains("perturbation"));
+    assert!(logged(0.33).contains("different objective"));
+}
+
+#[test]
+fn a_log_may_count_auxiliary_losses_in_or_out() {
+    let fields = || [json!({"auxiliary_loss": 0.05}), json!({"auxiliary_loss": 0.05})];
+    let logged = |loss: f64| two(json!({}), fields(), &[json!({"logged": {"window": 0, "loss": loss}}), step(0)]);
+    assert_eq!(logged(0.32), []);
+    assert_eq!(logged(0.42), []);
+    assert_eq!(named(&logged(0.37)), ["GA201"]);
+}
+
+#[test]
+fn an_averaged_log_is_not_judged_across_a_window_that_was_not_stepped() {
+    let mut events = vec![backward(0, "a", 1, 1.0, json!({})), step(0)];
+    events.push(backward(1, "b", 1, 3.0, json!({})));
+    events.push(backward(2, "c", 1, 5.0, json!({})));
+    events.push(json!({"logged": {"window": 2, "loss": 9.0, "windows": 2}}));
+    events.push(step(2));
+    assert_eq!(codes(&Run::new(contract(json!({"accumulation_steps": 1})), vec![events])), [""; 0]);
+}
+
+#[test]
+fn a_denominator_may_be_the_declared_formulas_own() {
+    let logged = |formula: &str, denominator: u64| {
+        let fields = || json!({"unshifted_targets": 8});
+        let log = json!({"logged": {"window": 0, "denominator": denominator}});
+        named(&two(json!({"formula": formula}), [fields(), fields()], &[log, step(0)])).len()
+    };
+    assert_eq!([10, 16, 11].map(|denominator| logged("unshifted-count/1", denominator)), [0, 0, 1]);
+    assert_eq!([10, 16, 11].map(|denominator| logged("token-mean/1", denominator)), [0, 1, 1]);
+    assert_eq!([10, 16, 11].map(|denominator| logged("mean-of-means/1", denominator)), [0, 0, 0]);
+}
+
+#[test]
+fn of_two_clips_neither_is_compared() {
+    let gradients = || [json!({"gradient_sum": [4.0]}), json!({"gradient_sum": [6.0]})];
+    let clip = |norm: f64| json!({"clip": {"max_norm": 1.0, "norm": norm}});
+    assert_eq!(two(json!({}), gradients(), &[clip(1.0), step(0)]), []);
+    assert_eq!(named(&two(json!({}), gradients(), &[clip(2.0), step(0)])), ["GA205"]);
+    assert_eq!(two(json!({}), gradients(), &[clip(2.0), clip(1.0), step(0)]), []);
 }
