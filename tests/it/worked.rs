@@ -92,6 +92,19 @@ fn equal_counts_are_a_control() {
 }
 
 #[test]
+fn a_control_by_rows_brings_the_frozen_window_too() {
+    // Rows in proportion to targets: weighting by rows records the same numbers, and a mean of means would not.
+    let mut manifest = runs::document("worked/two-and-four.json");
+    for (event, rows) in [(0, 1), (1, 2)] {
+        manifest["ranks"][0]["events"][event]["backward"]["rows"] = json!(rows);
+    }
+    let verified = runs::verify_value(&manifest);
+    assert_eq!(at(&verified, "/diagnosis/control"), json!(true));
+    assert_eq!(at(&verified, "/windows/0/mean_of_means/loss"), json!(2));
+    assert_eq!(at(&verified, "/counterexample/valid_targets"), json!([3, 6, 1]));
+}
+
+#[test]
 fn two_and_four_targets() {
     let verified = verify("two-and-four");
     assert_eq!((runs::exit(&verified), runs::codes(&verified)), (0, vec![]));

@@ -133,19 +133,19 @@ fn keys_and_values_that_attack_whoever_reads_them() {
 
 #[test]
 fn a_fault_in_ten_megabytes_on_one_line() {
-    let filler = "1,".repeat(5 << 20);
-    let vector = format!("[{filler}NaN,{filler}1]");
-    let event = backward(&format!(r#""valid_targets":3,"loss_sum":1,"rows":-1,"slots":{vector}"#));
-    let (ran, _folder) = refused(lines(&[&event]).as_bytes());
-    assert!(ran.shown().contains("GA105") || ran.shown().contains("GA115"), "{}", ran.shown());
-    // The same inside a rank manifest, whose line may be of any length.
+    let filler = "1.00000000,".repeat(450_000);
+    let before = r#""valid_targets":3,"loss_sum":1,"gradient_sum":["#;
+    let event = backward(&format!("{before}{filler}NaN,{filler}1]"));
+    assert!(event.len() > 9_900_000);
+    let column = event.find("NaN").expect("the fault") + 1;
+    is_refused(lines(&[&event, STEP]), "GA106", 2, column);
+    // The same inside a rank manifest, all of which is one line.
+    let contract = HEADER.split_once("\"contract\":").expect("a contract").1;
     let document = format!(
-        r#"{{"schema":"accumulation/rank-manifest/1","contract":{{}},"ranks":[{{"rank":0,"events":["{}",{}]}}]}}"#,
-        "x".repeat(5 << 20),
-        event
+        r#"{{"schema":"accumulation/rank-manifest/1","ranks":[{{"rank":0,"events":[{event}]}}],"contract":{contract}"#
     );
-    let (ran, _folder) = refused(document.as_bytes());
-    assert!(ran.shown().contains("GA103"), "{}", ran.shown());
+    let column = document.find("NaN").expect("the fault") + 1;
+    is_refused(document, "GA106", 1, column);
 }
 
 #[test]
