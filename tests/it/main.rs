@@ -16,6 +16,7 @@ mod hostile;
 mod matrix;
 mod properties;
 mod reader;
+mod readme;
 mod recorded;
 mod resumption;
 mod rule_pages;
