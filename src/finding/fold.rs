@@ -23,11 +23,11 @@ pub struct Folded {
     pub place: Place,
     /// Magnitude of the worst.
     pub magnitude: f64,
-    /// The first windows concerned, ascending, at most [`WINDOWS_NAMED`].
+    /// The first windows concerned, ascending, at most 16.
     pub windows: Vec<u64>,
     /// Number of findings folded.
     pub count: u64,
-    /// The first findings, in the order in which they came, at most [`INSTANCES_KEPT`].
+    /// The first findings, in the order in which they came, at most 64.
     pub instances: Vec<(Place, String)>,
 }
 
