@@ -137,16 +137,16 @@ fn shapes(diagnosis: &Diagnosis, sentences: &mut Vec<String>) {
         let excess = shapes.excess.filter(|_| shapes.fractional == 0);
         let relation = relation(excess, shapes.ratio);
         let what = match shapes.several {
-            0 => "only one weight was recorded: its",
+            0 => "only one weight was recorded: its effective",
             _ => "all weights are equal, but the",
         };
         sentences.push(format!(
-            "in {} {what} effective denominator is {relation}: in window {window} {} where N is {}",
+            "in {} {what} denominator is {relation}: in window {window} {} where N is {}",
             windows(&shapes.equal),
             number(denominator),
             valid_targets
         ));
-        if shapes.missing > 0 {
+        if shapes.missing == shapes.equal.count {
             sentences.push("a microbatch of a short window may be missing from the record".to_owned());
         }
     }

@@ -115,7 +115,7 @@ fn weights_are_described_where_no_recipe_fits() {
     let means = small(json!({}), &[(&window(|n| 5.0 / (3.0 * n)), None)]);
     assert!(means.text.contains("proportional to 1/n: 5 times the mean of means"), "{}", means.text);
     let ratio = small(json!({}), &[(&window(|_| 1.0 / 40.0), None)]);
-    assert!(ratio.text.contains("the effective denominator is N + 24: in window 0 40 where N is 16"), "{}", ratio.text);
+    assert!(ratio.text.contains("the denominator is N + 24: in window 0 40 where N is 16"), "{}", ratio.text);
     let fraction = small(json!({}), &[(&window(|_| 1.0 / 3.7), None)]);
     assert!(fraction.text.contains("is 0.23125 N: in window 0 3.7 where N is 16"), "{}", fraction.text);
     let mean = small(json!({}), &[(&window(|n| n / 16.0), None)]);
