@@ -7,6 +7,7 @@ pub mod math;
 pub mod quotient;
 pub mod random;
 pub mod rounding;
+pub mod shown;
 pub mod tolerance;
 pub mod vector;
 

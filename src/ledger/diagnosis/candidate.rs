@@ -44,6 +44,9 @@ impl Kind {
     }
 }
 
+/// Telling numbers from which a recipe that leaves windows unjudged may be named; one weight alone says too little.
+pub(super) const ENOUGH_TELLING: u64 = 2;
+
 /// How one recipe fares against one kind of evidence.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Fit {
@@ -52,6 +55,8 @@ pub(super) struct Fit {
     /// The unit roundoff with which rounding could plausibly make the worst difference: 0 where all agree within
     /// tolerance, infinite where no format's rounding could.
     pub(super) needed: f64,
+    /// Recorded numbers in those windows that the declared formula does not give: what speaks for another one.
+    pub(super) telling: u64,
 }
 
 impl Fit {

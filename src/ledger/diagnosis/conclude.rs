@@ -1,6 +1,7 @@
 //! From what is left of the recipes to those that are named (MANIFEST.md §6, last paragraph).
 use super::Diagnosis;
 use super::Facts;
+use super::candidate::ENOUGH_TELLING;
 use super::candidate::Kind;
 use super::domain::Domain;
 use super::recipe::Factor;
@@ -85,6 +86,9 @@ fn best(domains: &[&Domain], ranks: u64, set: &[Kind], roundoff: f64) -> Option<
 }
 
 /// Every recipe that fits, within tolerance or where a format with this unit roundoff plausibly makes the difference.
+///
+/// One that leaves windows unjudged, or takes another window's count, has to explain something that the declared formula does not: agreeing with it where
+/// the counts are the same, it explains nothing.
 fn fits(domains: &[&Domain], ranks: u64, set: &[Kind], roundoff: f64) -> Fits {
     let mut fits = Fits { whole: Vec::new(), partial: Vec::new() };
     for recipe in Recipe::all() {
@@ -99,6 +103,11 @@ fn fits(domains: &[&Domain], ranks: u64, set: &[Kind], roundoff: f64) -> Fits {
             continue;
         }
         let is_whole = candidates.iter().all(|candidate| candidate.unknown == 0);
+        let telling = |kind: &Kind| candidates.iter().map(|candidate| candidate.fit(*kind).telling).sum::<u64>();
+        let must_tell = !is_whole || recipe.base == Base::StaleDenominator;
+        if must_tell && set.iter().map(telling).sum::<u64>() < ENOUGH_TELLING {
+            continue;
+        }
         if is_whole { fits.whole.push(recipe) } else { fits.partial.push(recipe) }
     }
     fits

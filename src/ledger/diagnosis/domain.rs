@@ -63,6 +63,7 @@ impl Domain {
             let Some(worst) = worst(inverse, ledger) else { continue };
             let fit = candidate.fit_mut(Kind::Weights);
             fit.compared += 1;
+            fit.telling += ledger.weights.off;
             if worst > setting.relative + OWN_ROUNDING {
                 fit.differ(worst, terms);
                 if !fit.is_dead() && is_off_by_one_factor(inverse, ledger, setting.relative) {

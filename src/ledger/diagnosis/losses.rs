@@ -1,6 +1,8 @@
 //! Logged losses against what every recipe predicts.
+use super::candidate::ENOUGH_TELLING;
 use super::candidate::Kind;
 use super::domain::Domain;
+use super::recipe::Factor;
 use super::recipe::Recipe;
 use crate::canonical::Count;
 use crate::ledger::base::Base;
@@ -106,21 +108,24 @@ fn loss(ledger: &WindowLedger, base: Base) -> Option<f64> {
     Some(sum / ledger.counts.reduction as f64)
 }
 
-/// The bases that domains still have a candidate of.
-pub(super) fn asked(domains: [&Domain; 2]) -> [bool; Base::COUNT] {
+/// The bases that domains still have a candidate of, and the declared one.
+pub(super) fn asked(domains: [&Domain; 2], declared: Base) -> [bool; Base::COUNT] {
     let mut asked = [false; Base::COUNT];
+    asked[declared.index()] = true;
     for candidate in domains.into_iter().flat_map(|domain| &domain.candidates) {
         asked[candidate.recipe.base.index()] |= !candidate.fit(Kind::Loss).is_dead();
     }
     asked
 }
 
-/// Compares a loss logged about the latest window; `domains` are the full windows' and the others'.
+/// Compares a loss logged about the latest window; `domains` are the full windows' and the others', `declared` is the
+/// contract's base.
 pub(super) fn compare(
     predictions: &Predictions,
     tolerance: Tolerance,
     ledger: &WindowLedger,
     logged: &Logged,
+    declared: Base,
     domains: [&mut Domain; 2],
 ) {
     let Some(recorded) = logged.loss else { return };
@@ -131,6 +136,11 @@ pub(super) fn compare(
     let domain = if are_full { full } else { other };
     let half_unit = half_unit(logged);
     let auxiliary = if windows == 1 { auxiliary(ledger) } else { None };
+    let accepts = |predicted| accepts_rounded(tolerance, recorded, predicted, half_unit);
+    let is_accepted =
+        |predicted: f64| accepts(predicted) || auxiliary.is_some_and(|auxiliary| accepts(predicted + auxiliary));
+    let expected = predictions.mean(Recipe { base: declared, factor: Factor::One }, windows);
+    let is_declared = !expected.is_finite() || is_accepted(expected);
     for candidate in &mut domain.candidates {
         let predicted = predictions.mean(candidate.recipe, windows);
         let fit = candidate.fit_mut(Kind::Loss);
@@ -139,8 +149,8 @@ pub(super) fn compare(
         }
         domain.recorded[Kind::Loss as usize] = true;
         fit.compared += 1;
-        let accepts = |predicted| accepts_rounded(tolerance, recorded, predicted, half_unit);
-        if !accepts(predicted) && !auxiliary.is_some_and(|auxiliary| accepts(predicted + auxiliary)) {
+        fit.telling += if is_declared { 0 } else { ENOUGH_TELLING };
+        if !is_accepted(predicted) {
             let beyond = ((recorded - predicted).abs() - half_unit).max(0.0);
             fit.differ(beyond / predicted.abs(), ledger.terms());
         }

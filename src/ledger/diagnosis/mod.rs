@@ -139,11 +139,12 @@ impl Diagnosis {
         }
         let [logged_full, logged_other] = &mut self.logged;
         let alike = if ledger.is_full() { [&self.full, &*logged_full] } else { [&self.other, &*logged_other] };
-        self.predictions.push(ledger, self.setting.declared, losses::asked(alike));
+        let declared = self.setting.declared;
+        self.predictions.push(ledger, declared, losses::asked(alike, declared));
         for logged in losses() {
             let (predictions, tolerance) = (&self.predictions, self.tolerance);
-            losses::compare(predictions, tolerance, ledger, logged, [&mut self.full, &mut self.other]);
-            losses::compare(predictions, tolerance, ledger, logged, [&mut *logged_full, &mut *logged_other]);
+            losses::compare(predictions, tolerance, ledger, logged, declared, [&mut self.full, &mut self.other]);
+            losses::compare(predictions, tolerance, ledger, logged, declared, [&mut *logged_full, &mut *logged_other]);
         }
         if losses().next().is_some() {
             losses::drop_dead(logged_full);

@@ -16,6 +16,8 @@ pub(super) enum Shape {
     Groups(Vec<(f64, u64)>),
     /// Proportional to 1/n: so many times the mean of means.
     Means(f64),
+    /// Proportional to n: n/D for an effective denominator D.
+    Targets(f64),
     /// None of these.
     Other,
 }
@@ -44,6 +46,10 @@ impl Shape {
             seen().map(|(microbatch, seen)| seen * microbatch.valid_targets as f64 * microbatches / c).collect();
         if let Some(times) = common(&means, slack) {
             return Some(Shape::Means(times));
+        }
+        let targets: Vec<f64> = seen().map(|(microbatch, seen)| c * microbatch.valid_targets as f64 / seen).collect();
+        if let Some(denominator) = common(&targets, slack) {
+            return Some(Shape::Targets(denominator));
         }
         Some(groups(denominators, slack).map_or(Shape::Other, Shape::Groups))
     }
@@ -114,10 +120,18 @@ pub(super) struct Shapes {
     pub(super) excess: Option<(f64, f64)>,
     /// Least and greatest D/N of those.
     pub(super) ratio: Option<(f64, f64)>,
+    /// Those whose D − N is no integer within the rounding and tolerance of D.
+    pub(super) fractional: u64,
+    /// Those in which more than one weight was seen.
+    pub(super) several: u64,
+    /// Those of fewer than K microbatches and D > N.
+    pub(super) missing: u64,
     /// Equal in groups.
     pub(super) groups: Tally,
     /// Proportional to 1/n.
     pub(super) means: Tally,
+    /// Proportional to n.
+    pub(super) targets: Tally,
     /// None of these.
     pub(super) other: Tally,
 }
@@ -142,11 +156,18 @@ impl Shapes {
                 } else {
                     widen(&mut self.excess, denominator - n);
                     widen(&mut self.ratio, denominator / n);
+                    let excess = denominator - n;
+                    let is_integer = (excess - excess.round()).abs() <= (slack * denominator.abs()).min(0.25);
+                    self.fractional += u64::from(!is_integer);
+                    self.several += u64::from(ledger.weights.compared > 1);
+                    let is_short = ledger.counts.microbatches < ledger.counts.accumulation_steps;
+                    self.missing += u64::from(is_short && excess > 0.0);
                     &mut self.equal
                 }
             }
             Shape::Groups(_) => &mut self.groups,
             Shape::Means(_) => &mut self.means,
+            Shape::Targets(_) => &mut self.targets,
             Shape::Other => &mut self.other,
         };
         tally.add(ledger.window, shape, valid_targets);

@@ -8,6 +8,7 @@ use super::conclude::names;
 use super::recipe::Recipe;
 use super::shape::Shape;
 use super::shape::Tally;
+use crate::numeric::shown::significant;
 
 /// All of it, in sentences.
 pub(super) fn text(diagnosis: &Diagnosis, conclusion: &Conclusion) -> String {
@@ -133,13 +134,21 @@ fn shapes(diagnosis: &Diagnosis, sentences: &mut Vec<String>) {
     }
     if let Some((Shape::Equal(denominator), valid_targets)) = shapes.equal.example {
         let window = shapes.equal.first[0];
-        let relation = relation(shapes.excess, shapes.ratio);
+        let excess = shapes.excess.filter(|_| shapes.fractional == 0);
+        let relation = relation(excess, shapes.ratio);
+        let what = match shapes.several {
+            0 => "only one weight was recorded: its effective",
+            _ => "all weights are equal, but the",
+        };
         sentences.push(format!(
-            "in {} all weights are equal, but the denominator is {relation}: in window {window} {} where N is {}",
+            "in {} {what} denominator is {relation}: in window {window} {} where N is {}",
             windows(&shapes.equal),
             number(denominator),
             valid_targets
         ));
+        if shapes.missing == shapes.equal.count {
+            sentences.push("a microbatch of a short window may be missing from the record".to_owned());
+        }
     }
     if let Some((Shape::Groups(groups), valid_targets)) = &shapes.groups.example {
         let window = shapes.groups.first[0];
@@ -156,6 +165,15 @@ fn shapes(diagnosis: &Diagnosis, sentences: &mut Vec<String>) {
         let times = number(times);
         let which = windows(&shapes.means);
         sentences.push(format!("in {which} weights are proportional to 1/n: {times} times the mean of means"));
+    }
+    if let Some((Shape::Targets(denominator), valid_targets)) = shapes.targets.example {
+        sentences.push(format!(
+            "in {} weights are proportional to n (n/{} in window {}, where N is {valid_targets}): `loss_sum` looks like a \
+             mean and not a sum",
+            windows(&shapes.targets),
+            number(denominator),
+            shapes.targets.first[0]
+        ));
     }
     if shapes.other.count > 0 {
         sentences.push(format!("in {} weights follow no pattern known here", windows(&shapes.other)));
@@ -201,7 +219,7 @@ fn number(value: f64) -> String {
     if nearest != 0.0 && (value / nearest - 1.0).abs() < 1e-4 {
         return format!("{nearest}");
     }
-    format!("{value:.6}").trim_end_matches('0').trim_end_matches('.').to_owned()
+    significant(value)
 }
 
 fn list(recipes: &[Recipe]) -> String {

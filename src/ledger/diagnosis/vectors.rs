@@ -1,5 +1,6 @@
 //! Gradients, their norms and the buffers they were accumulated in, against what every recipe predicts.
 use super::candidate::Candidate;
+use super::candidate::ENOUGH_TELLING;
 use super::candidate::Fit;
 use super::candidate::Kind;
 use super::domain::Domain;
@@ -15,6 +16,7 @@ use crate::ledger::drift;
 use crate::ledger::gradient;
 use crate::ledger::gradient::Numerators;
 use crate::ledger::norm::comparable_clip;
+use crate::ledger::window::VectorDelta;
 use crate::ledger::window::WindowLedger;
 use crate::manifest::contract::Contract;
 use crate::manifest::window::Window;
@@ -63,6 +65,7 @@ pub(super) fn compare_gradients(
     let Some(numerators) = Numerators::of(window, ledger) else { return };
     domain.recorded[Kind::Gradient as usize] |= !recorded.gradients.is_empty();
     domain.recorded[Kind::Norm as usize] |= !recorded.norms.is_empty();
+    let telling = [gradients_tell(ledger), norms_tell(ledger)];
     for base in Base::ALL {
         let is_open = |candidate: &Candidate| {
             let dead = [Kind::Gradient, Kind::Norm].map(|kind| candidate.fit(kind).is_dead());
@@ -78,12 +81,14 @@ pub(super) fn compare_gradients(
             let factor = candidate.recipe.factor.value(&ledger.counts);
             for &(gradient, half_unit) in &recorded.gradients {
                 let fit = candidate.fit_mut(Kind::Gradient);
+                fit.telling += telling[0];
                 vector(fit, tolerance, gradient, &predicted, factor, half_unit, ledger.terms());
             }
             let relative = Tolerance::new(0.0, tolerance.relative()).expect("bug: a tolerance's part is possible");
             for &(norm, half_unit) in &recorded.norms {
                 let fit = candidate.fit_mut(Kind::Norm);
                 fit.compared += 1;
+                fit.telling += telling[1];
                 let expected = length * factor;
                 if !accepts_rounded(relative, norm, expected, half_unit) {
                     fit.differ(((norm - expected).abs() - half_unit).max(0.0) / expected, ledger.terms());
@@ -91,6 +96,24 @@ pub(super) fn compare_gradients(
             }
         }
     }
+}
+
+/// What a comparison tells against the declared formula.
+fn tells(is_off: bool) -> u64 {
+    if is_off { ENOUGH_TELLING } else { 0 }
+}
+
+/// Whether the declared formula gives another gradient than the logged one.
+fn gradients_tell(ledger: &WindowLedger) -> u64 {
+    let is_off = |gradient: VectorDelta| gradient.delta.explanation.is_some();
+    tells(ledger.claims.iter().filter_map(|claim| claim.gradient).any(is_off))
+}
+
+/// Whether the declared formula gives another norm than the recorded ones.
+fn norms_tell(ledger: &WindowLedger) -> u64 {
+    let logged = ledger.claims.iter().filter_map(|claim| claim.grad_norm);
+    let clipped = ledger.clips.iter().filter_map(|clip| clip.gradient);
+    tells(logged.chain(clipped).any(|delta| delta.explanation.is_some()))
 }
 
 /// Compares one recorded gradient with `factor` times the predicted one.
@@ -171,6 +194,7 @@ pub(super) fn compare_buffers(
         let fit = candidate.fit_mut(Kind::Accumulated);
         for (growth, peers) in growths.recorded() {
             fit.compared += 1;
+            fit.telling += tells(ledger.drift.is_some());
             let expected = |element| growths.expected(&peers, element, &weights, meeting);
             if let Some((_, delta)) = drift::worst(&growths, growth, tolerance, expected) {
                 let greatest = |greatest: f64, element| greatest.max(expected(element).abs());

@@ -1,4 +1,5 @@
 //! GA202.
+use crate::numeric::shown::significant;
 use crate::finding::Code;
 use crate::finding::Finding;
 use crate::finding::Findings;
@@ -32,7 +33,7 @@ fn check(judged: &Judged<'_>, findings: &mut Findings) {
         let message = format!(
             "logged gradient has {recorded} at element {element}, but {formula} gives {expected}; the whole vector is \
              off by {} of its length ({})",
-            gradient.relative,
+            significant(gradient.relative),
             words(explanation)
         );
         let field = format!("/logged/gradient/{element}");

@@ -1,4 +1,5 @@
 //! GA205.
+use crate::numeric::shown::significant;
 use crate::finding::Code;
 use crate::finding::Finding;
 use crate::finding::Findings;
@@ -41,7 +42,7 @@ fn report(findings: &mut Findings, place: Place, what: &str, against: &str, delt
     let Some(delta) = delta else { return };
     let Some(explanation) = delta.explanation else { return };
     let (recorded, expected) = (delta.recorded, delta.expected);
-    let ratio = if expected == 0.0 { String::new() } else { format!(", a factor of {}", recorded / expected) };
+    let ratio = if expected == 0.0 { String::new() } else { format!(", a factor of {}", significant(recorded / expected)) };
     let message = format!("{what} {recorded}, but {against} is {expected}{ratio} ({})", words(explanation));
     findings.report(Finding::new(Code::GA205, place, message).with_magnitude(delta.relative()));
 }

@@ -1,4 +1,5 @@
 //! GA203.
+use crate::numeric::shown::significant;
 use crate::finding::Code;
 use crate::finding::Finding;
 use crate::finding::Findings;
@@ -37,6 +38,7 @@ fn check(judged: &Judged<'_>, findings: &mut Findings) {
     let why = match weights.one_factor {
         Some(factor) => {
             let divided = ledger.counts.valid_targets as f64 / factor;
+            let (divided, factor) = (significant(divided), significant(factor));
             let all = weights.compared;
             match judged.contract.formula {
                 Formula::TokenMean => format!(
@@ -52,7 +54,7 @@ fn check(judged: &Judged<'_>, findings: &mut Findings) {
     let message = match (microbatch.seen(), microbatch.declared) {
         (Some(seen), Some(declared)) if expected != 0.0 => {
             let formula = judged.contract.formula.as_str();
-            let ratio = differentiated / expected;
+            let ratio = significant(differentiated / expected);
             format!("weight {seen} where {formula} gives {declared}, a factor of {ratio} ({why})")
         }
         _ => format!("a backward loss of {differentiated} where the loss sum is 0 ({why})"),

@@ -116,9 +116,14 @@ fn weights_are_described_where_no_recipe_fits() {
     assert!(means.text.contains("proportional to 1/n: 5 times the mean of means"), "{}", means.text);
     let ratio = small(json!({}), &[(&window(|_| 1.0 / 40.0), None)]);
     assert!(ratio.text.contains("the denominator is N + 24: in window 0 40 where N is 16"), "{}", ratio.text);
+    let fraction = small(json!({}), &[(&window(|_| 1.0 / 3.7), None)]);
+    assert!(fraction.text.contains("is 0.23125 N: in window 0 3.7 where N is 16"), "{}", fraction.text);
+    let mean = small(json!({}), &[(&window(|n| n / 16.0), None)]);
+    assert!(mean.text.contains("proportional to n (n/16 in window 0, where N is 16)"), "{}", mean.text);
+    assert!(mean.text.contains("`loss_sum` looks like a mean and not a sum"), "{}", mean.text);
     let groups = small(json!({}), &[(&window(|n| if n > 8.0 { 1.0 / 15.0 } else { 1.0 / 21.0 }), None)]);
     assert!(groups.text.contains("equal in groups") && groups.text.contains("21 for 2, 15 for 1"), "{}", groups.text);
-    let other = small(json!({}), &[(&window(|n| n / 100.0), None)]);
+    let other = small(json!({}), &[(&window(|n| n * n / 1000.0), None)]);
     assert!(other.text.contains("no pattern"), "{}", other.text);
 }
 
@@ -129,4 +134,37 @@ fn a_deviation_that_no_rounding_should_be_given_credit_for_needs_no_lower_precis
     let report = small(json!({"precision": "float32"}), &[(&window, None)]);
     assert_eq!((report.recipes.len(), report.precision), (0, None));
     assert!(!report.text.contains("rounding"), "{}", report.text);
+}
+
+/// Two microbatches of 3 and 4 targets, rightly weighted.
+const RIGHT: [Small; 2] = [(3, 1.2, 1.2 / 7.0), (4, 4.8, 4.8 / 7.0)];
+
+#[test]
+fn a_stale_count_explains_no_log_that_it_does_not_judge() {
+    let run =
+        |loss: f64| small(json!({"accumulation_steps": 2}), &[(&RIGHT, Some(json!({"loss": loss}))), (&RIGHT, None)]);
+    for loss in [0.8, 12.34] {
+        let report = run(loss);
+        assert_eq!(report.recipes, ["token-mean"], "{report:?}");
+        assert!(report.text.starts_with("backward losses (without the logged losses"), "{report:?}");
+        assert!(!report.text.contains("stale"), "{report:?}");
+    }
+    assert!(run(0.8).text.contains("the logged losses alone follow mean-of-means"), "{}", run(0.8).text);
+}
+
+#[test]
+fn one_weight_alone_makes_no_stale_count() {
+    let short: [Small; 1] = [RIGHT[0]];
+    let report = small(json!({"accumulation_steps": 2}), &[(&RIGHT, None), (&short, None)]);
+    assert_eq!((report.recipes.len(), report.short_windows.len()), (0, 0), "{report:?}");
+    let weight = "in window 1 only one weight was recorded: its effective denominator is N + 4";
+    assert!(report.text.contains(weight), "{}", report.text);
+    assert!(report.text.contains("a microbatch of a short window may be missing"), "{}", report.text);
+}
+
+#[test]
+fn a_stale_count_is_named_where_it_shows() {
+    let stale: [Small; 2] = [(5, 6.0, 6.0 / 7.0), (6, 4.0, 4.0 / 7.0)];
+    let report = small(json!({"accumulation_steps": 2}), &[(&RIGHT, None), (&stale, None)]);
+    assert_eq!(report.recipes, ["stale-denominator"], "{report:?}");
 }
