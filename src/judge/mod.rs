@@ -3,7 +3,8 @@
 //! Only [`judge`] makes a [`Judgement`], and only at the end of every stream: a result exists only where the whole run
 //! was read and was well-formed.
 use crate::align::{Aligner, EventStream};
-use crate::clock::{Carried, Clock};
+use crate::canonical::Count;
+use crate::clock::{Carried, Clock, WindowClock};
 use crate::finding::{Code, Finding, Findings, Place};
 use crate::ledger::counterexample::CounterexampleReport;
 use crate::ledger::diagnosis::DiagnosisReport;
@@ -130,7 +131,7 @@ impl<'a> Fold<'a> {
         let Declared { contract, resume, .. } = self.declared;
         let (ledger, clock) = (self.ledger.tally(window), self.clock.observe(window));
         self.totals.add(&ledger);
-        if let Some(finding) = self.beyond_bounds(&ledger) {
+        if let Some(finding) = self.beyond_bounds(&ledger, &clock) {
             findings.report(finding);
             return;
         }
@@ -149,13 +150,17 @@ impl<'a> Fold<'a> {
     }
 
     /// Totals that no receipt can hold: GA105 and GA106.
-    fn beyond_bounds(&self, ledger: &WindowLedger) -> Option<Finding> {
+    fn beyond_bounds(&self, ledger: &WindowLedger, clock: &WindowClock) -> Option<Finding> {
         let place = Place::window(ledger.window);
         if ledger.has_unsafe_count() || self.totals.has_unsafe_count() {
             return Some(Finding::new(Code::GA105, place, "the valid targets up to this window are more than 2^53"));
         }
         if ledger.overflows() || self.totals.overflows() {
-            return Some(Finding::new(Code::GA106, place, "the sum of losses up to this window overflows binary64"));
+            let message = "what the records up to this window come to overflows binary64";
+            return Some(Finding::new(Code::GA106, place, message));
+        }
+        if clock.update_index().is_some_and(|update| update >= Count::MAX.get()) {
+            return Some(Finding::new(Code::GA105, place, "the updates up to this window are more than 2^53"));
         }
         None
     }

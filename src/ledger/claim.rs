@@ -20,6 +20,7 @@ use crate::manifest::window::Window;
 use crate::numeric::exact::ExactSum;
 use crate::numeric::rounding::Explanation;
 use crate::numeric::tolerance::Tolerance;
+use std::cell::OnceCell;
 
 /// Half a unit of the last of so many decimals.
 const HALF_UNITS: [f64; DECIMALS as usize + 1] = [
@@ -53,13 +54,15 @@ pub(super) fn claims(
     if !ledger.stepped_or_skipped() {
         return Vec::new();
     }
+    // The same for every claim about the window, of which there is one a rank.
+    let scale = OnceCell::new();
     logged(window)
         .map(|(rank, event, logged)| {
             let windows = logged.windows.map_or(1, Count::get);
             Claim {
                 rank,
                 event,
-                loss: loss(contract, tolerance, ledger, history, logged),
+                loss: loss(contract, tolerance, ledger, history, &scale, logged),
                 windows,
                 denominator: denominator(contract, ledger, rank, logged),
                 gradient: gradient(contract, tolerance, window, ledger, logged),
@@ -77,6 +80,7 @@ fn loss(
     tolerance: Tolerance,
     ledger: &WindowLedger,
     history: &History,
+    scale: &OnceCell<(u64, f64)>,
     logged: &Logged,
 ) -> Option<Delta> {
     let recorded = logged.loss?.get();
@@ -84,24 +88,13 @@ fn loss(
     let expected = history.mean_loss(windows)?;
     let half_unit = half_unit(logged);
     let accepts = |expected| accepts_rounded(tolerance, recorded, expected, half_unit);
-    let with_auxiliary = || windows == 1 && auxiliary(ledger).is_some_and(|auxiliary| accepts(expected + auxiliary));
+    let with_auxiliary = || windows == 1 && ledger.auxiliary.is_some_and(|auxiliary| accepts(expected + auxiliary));
     let explanation = (!accepts(expected) && !with_auxiliary()).then(|| {
-        let (terms, magnitude) = terms(ledger);
+        let (terms, magnitude) = *scale.get_or_init(|| terms(ledger));
         let beyond = (recorded - expected).abs() - half_unit;
         Explanation::of(beyond, terms, contract.loss_arithmetic(), magnitude)
     });
     Some(Delta { recorded, expected, explanation })
-}
-
-/// Σ auxiliary loss / c of a window, in nats; `None` where there is none.
-pub fn auxiliary(ledger: &WindowLedger) -> Option<f64> {
-    if ledger.microbatches.iter().all(|microbatch| microbatch.auxiliary.is_none()) {
-        return None;
-    }
-    let finite = |auxiliary: &f64| auxiliary.is_finite();
-    let terms = ledger.microbatches.iter().filter_map(|microbatch| microbatch.auxiliary.filter(finite));
-    let sum: ExactSum = terms.collect();
-    Some(sum.over(ledger.counts.reduction))
 }
 
 /// Whether a number rounded to within `half_unit` agrees.

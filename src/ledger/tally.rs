@@ -11,6 +11,7 @@ use super::evidence::Coverage;
 use super::evidence::WindowEvidence;
 use super::evidence::lacks_count;
 use super::gradient::Gradients;
+use super::gradient::Numerators;
 use super::history::History;
 use super::microbatch::Microbatch;
 use super::microbatch::Source;
@@ -84,6 +85,9 @@ impl Ledger {
         self.history.push(&ledger);
         if scan.has_gradients || ledger.is_resumed {
             ledger.gradients = Gradients::of(window, &ledger, self.base == Base::TokenMean);
+            let is_whole = ledger.nonfinite == 0 && ledger.counts.valid_targets > 0;
+            // Every microbatch has a numerator, and still there is no gradient: a sum of them is beyond binary64.
+            ledger.overflowed |= is_whole && ledger.gradients.is_none() && Numerators::of(window, &ledger).is_some();
         }
         if ledger.stepped_or_skipped() {
             if scan.has_logs {
@@ -110,18 +114,21 @@ impl Ledger {
         let mut counts = WindowCounts::new(&self.contract, window.window, self.history.previous_valid_targets());
         let mut microbatches = Vec::with_capacity(window.ranks.iter().map(|rank| rank.events.len()).sum());
         let mut carried_in = Vec::new();
+        let mut overflowed = false;
         for rank in &window.ranks {
             let first = microbatches.len();
             carried(rank.rank, resume.as_ref(), &mut microbatches, &mut carried_in);
-            recorded(rank, first, scan, &mut microbatches);
+            overflowed |= recorded(rank, first, scan, &mut microbatches);
             counts.add_rank(&microbatches[first..]);
         }
         WindowLedger {
             window: window.window,
             counts,
             loss_sum: ExactSum::new(),
+            auxiliary: auxiliary(&microbatches, self.contract.reduction_factor()),
             microbatches,
             nonfinite: 0,
+            overflowed,
             is_resumed: resume.is_some(),
             end: scan.end,
             token_mean: None,
@@ -233,13 +240,26 @@ fn carried(
     }
 }
 
-/// The microbatches that a rank recorded; the rank's own begin at `first`.
-fn recorded(rank: &RankWindow, first: usize, scan: Scan, microbatches: &mut Vec<Microbatch>) {
+/// Takes down the microbatches that a rank recorded; the rank's own begin at `first`. Whether what was differentiated
+/// of any of them is beyond binary64.
+fn recorded(rank: &RankWindow, first: usize, scan: Scan, microbatches: &mut Vec<Microbatch>) -> bool {
+    let mut overflowed = false;
     let rescales = if scan.has_rescale { Rescales::of(rank) } else { Rescales::default() };
     for (position, indexed, backward) in rank.backwards() {
         let backward_index = (microbatches.len() - first) as u64;
         let source = Source { position, event: indexed.index };
         let rescaled = rescales.after(position);
-        microbatches.push(Microbatch::recorded(rank.rank, backward_index, source, backward, rescaled));
+        let microbatch = Microbatch::recorded(rank.rank, backward_index, source, backward, rescaled);
+        let was_recorded = backward.loss_sum.is_some() && backward.backward_loss.is_some();
+        overflowed |= was_recorded && microbatch.differentiated.is_none();
+        microbatches.push(microbatch);
     }
+    overflowed
+}
+
+/// Σ auxiliary loss / c of a window, in nats; `None` where there is none.
+fn auxiliary(microbatches: &[Microbatch], reduction: u64) -> Option<f64> {
+    let mut terms = microbatches.iter().filter_map(|microbatch| microbatch.auxiliary).peekable();
+    terms.peek()?;
+    Some(terms.filter(|auxiliary| auxiliary.is_finite()).collect::<ExactSum>().over(reduction.max(1)))
 }

@@ -81,6 +81,6 @@ impl WindowLedger {
 
     /// Whether the window's sum of losses is beyond binary64 (GA106).
     pub fn overflows(&self) -> bool {
-        !self.loss_sum.to_f64().is_finite()
+        self.overflowed || !self.loss_sum.to_f64().is_finite()
     }
 }

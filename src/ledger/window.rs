@@ -20,6 +20,10 @@ pub struct WindowLedger {
     pub loss_sum: ExactSum,
     /// By rank, then backward index; carried ones first.
     pub microbatches: Vec<Microbatch>,
+    /// Σ auxiliary loss / c, in nats; `None` where there is none.
+    pub auxiliary: Option<f64>,
+    /// Whether a weight or a gradient that follows from finite records is beyond binary64.
+    pub overflowed: bool,
     /// Microbatches whose loss or gradient was not finite.
     pub nonfinite: u64,
     /// Whether the window was carried in from an earlier run.

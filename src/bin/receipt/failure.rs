@@ -29,6 +29,8 @@ pub(crate) enum Failure {
     NotAReceipt { name: String, message: String },
     #[error("the receipt was derived {}", previous(wanted))]
     Previous { wanted: Option<Digest> },
+    #[error("{name} is an input: the receipt would take its place")]
+    Overwrites { name: String },
     #[error("cannot write {name}")]
     Write { name: String, source: io::Error },
     #[error("cannot write to standard output")]

@@ -1,4 +1,6 @@
 //! Writing: standard output that may be closed early, and files that are whole or not there.
+use std::fs::OpenOptions;
+#[cfg(unix)]
 use std::fs::Permissions;
 use std::io::{self, Write};
 use std::path::Path;
@@ -12,14 +14,22 @@ pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Writes a file so that it is either whole or not there.
+/// Writes a file so that it is either whole or not there. A symbolic link is followed; what is no regular file (a pipe, a
+/// device) is written to as it is.
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if path.exists() && !path.is_file() {
+        return OpenOptions::new().write(true).open(path)?.write_all(bytes);
+    }
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
     let mut builder = tempfile::Builder::new();
-    let mut file = builder.permissions(readable()).tempfile_in(folder)?;
+    #[cfg(unix)]
+    builder.permissions(readable());
+    // The name of the temporary file would say nothing to whoever named another.
+    let mut file = builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;

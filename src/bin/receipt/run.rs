@@ -7,7 +7,7 @@ use crate::terminal;
 use receipt::pipeline::{self, Verified, VerifyOptions};
 use receipt::receipt::document::{Detail, Verdict};
 use receipt::report::{Excerpt, Shown, Style};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// A verified run and where it came from.
@@ -32,6 +32,11 @@ impl Run {
     /// The source of what was found.
     pub(crate) fn excerpts(&self, style: Style) -> Result<Vec<Vec<Excerpt>>, Failure> {
         Ok(pipeline::excerpts(&self.disk, &self.verified, &terminal::renderer(style))?)
+    }
+
+    /// Whether a path names a file that was read.
+    pub(crate) fn has_read(&self, path: &Path) -> bool {
+        self.disk.has_read(path)
     }
 
     /// What a report is made of.

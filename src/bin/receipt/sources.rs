@@ -1,14 +1,18 @@
 //! Opening what the library names: files, standard input, references that stay in their folder.
 use receipt::manifest::source::{SourceError, SourceName, Sources};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// The file system, and standard input kept in a temporary file so that it can be read more than once.
+/// The file system. What can be read only once, like standard input or a pipe, is kept in a temporary file.
 #[derive(Default)]
 pub(crate) struct Disk {
-    standard_input: Mutex<Option<File>>,
+    /// By path; standard input is `-`.
+    spooled: Mutex<BTreeMap<PathBuf, File>>,
+    /// The real paths of the files that were opened.
+    opened: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl Disk {
@@ -17,33 +21,55 @@ impl Disk {
         if path == Path::new("-") { SourceName::StandardInput } else { SourceName::Path(path.to_owned()) }
     }
 
-    fn standard_input(&self) -> io::Result<File> {
-        let mut spooled = self.standard_input.lock().unwrap_or_else(PoisonError::into_inner);
-        let file = match spooled.as_mut() {
-            Some(file) => file,
-            None => {
-                let mut file = tempfile::tempfile()?;
-                io::copy(&mut io::stdin().lock(), &mut file)?;
-                spooled.insert(file)
-            }
-        };
-        // Each reader has its own offset only on platforms where `try_clone` does not share it: so it is set here, and
-        // the library reads one source at a time.
-        let mut reader = file.try_clone()?;
+    /// Whether a path names a file that was read: writing there would destroy the input.
+    pub(crate) fn has_read(&self, path: &Path) -> bool {
+        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        path.canonicalize().is_ok_and(|path| opened.contains(&path))
+    }
+
+    /// What can be read only once, from its beginning: readers of it do not overlap.
+    fn spooled(&self, path: &Path, open: impl FnOnce() -> io::Result<Box<dyn Read>>) -> io::Result<File> {
+        let mut spooled = self.spooled.lock().unwrap_or_else(PoisonError::into_inner);
+        if !spooled.contains_key(path) {
+            let mut file = tempfile::tempfile()?;
+            io::copy(&mut open()?, &mut file)?;
+            spooled.insert(path.to_owned(), file);
+        }
+        let mut reader = spooled[path].try_clone()?;
         reader.rewind()?;
         Ok(reader)
+    }
+
+    fn file(&self, path: &Path) -> Result<File, SourceError> {
+        if let Ok(real) = path.canonicalize() {
+            self.opened.lock().unwrap_or_else(PoisonError::into_inner).insert(real);
+        }
+        open(path)
     }
 }
 
 impl Sources for Disk {
     fn open(&self, name: &SourceName) -> Result<Box<dyn Read + Send>, SourceError> {
         let file = match name {
-            SourceName::StandardInput => self.standard_input()?,
-            SourceName::Path(path) => open(path)?,
-            SourceName::Reference { manifest, path } => open(&inside(manifest, path)?)?,
+            SourceName::StandardInput => self.spooled(Path::new("-"), || Ok(Box::new(io::stdin())))?,
+            SourceName::Path(path) if is_stream(path) => self.spooled(path, || Ok(Box::new(File::open(path)?)))?,
+            SourceName::Path(path) => self.file(path)?,
+            SourceName::Reference { manifest, path } => {
+                let path = inside(manifest, path)?;
+                // Waiting for someone to write into a pipe could take for ever.
+                if is_stream(&path) {
+                    return Err(SourceError::Io(io::Error::from(io::ErrorKind::InvalidInput)));
+                }
+                self.file(&path)?
+            }
         };
         Ok(Box::new(file))
     }
+}
+
+/// Whether a path names something that is there and neither a file nor a folder.
+fn is_stream(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
 
 /// The real path of a reference, which must lie in the real folder of its manifest.

@@ -15,6 +15,9 @@ pub(crate) fn run(args: &VerifyArgs, color: Color) -> Result<ExitCode, Failure> 
     let run = Run::verify(&args.manifests, &args.read, detail(args.detail))?;
     let sealed = &run.verified.sealed;
     if let Some(path) = &args.receipt {
+        if run.has_read(path) || args.read.previous.as_deref().is_some_and(|previous| same_file(path, previous)) {
+            return Err(Failure::Overwrites { name: path.display().to_string() });
+        }
         output::write_atomically(path, sealed.bytes()).map_err(Failure::writing(path))?;
     }
     if let Some(folder) = args.archive_rejected.as_deref().filter(|_| sealed.receipt().verdict == Verdict::Rejected) {
@@ -30,6 +33,10 @@ pub(crate) fn run(args: &VerifyArgs, color: Color) -> Result<ExitCode, Failure> 
     };
     output::print(&text).map_err(Failure::Print)?;
     Ok(if args.exit_zero { ExitCode::SUCCESS } else { run.exit_code() })
+}
+
+fn same_file(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
 fn archive_rejected(run: &Run, folder: &Path) -> Result<(), Failure> {

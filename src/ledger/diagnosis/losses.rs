@@ -7,7 +7,6 @@ use super::recipe::Recipe;
 use crate::canonical::Count;
 use crate::ledger::base::Base;
 use crate::ledger::claim::accepts_rounded;
-use crate::ledger::claim::auxiliary;
 use crate::ledger::claim::half_unit;
 use crate::ledger::window::WindowLedger;
 use crate::manifest::event::Logged;
@@ -135,7 +134,7 @@ pub(super) fn compare(
     let [full, other] = domains;
     let domain = if are_full { full } else { other };
     let half_unit = half_unit(logged);
-    let auxiliary = if windows == 1 { auxiliary(ledger) } else { None };
+    let auxiliary = if windows == 1 { ledger.auxiliary } else { None };
     let accepts = |predicted| accepts_rounded(tolerance, recorded, predicted, half_unit);
     let is_accepted =
         |predicted: f64| accepts(predicted) || auxiliary.is_some_and(|auxiliary| accepts(predicted + auxiliary));

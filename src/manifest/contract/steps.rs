@@ -27,8 +27,9 @@ impl AccumulationSteps {
         match self {
             AccumulationSteps::Constant(steps) => steps.get(),
             AccumulationSteps::Stages(stages) => {
-                let begun = stages.iter().rev().find(|stage| stage.from_window.get() <= window);
-                begun.or(stages.first()).map_or(0, |stage| stage.steps.get())
+                // Ascending, or refused (GA118).
+                let begun = stages.partition_point(|stage| stage.from_window.get() <= window);
+                stages.get(begun.saturating_sub(1)).map_or(0, |stage| stage.steps.get())
             }
         }
     }
