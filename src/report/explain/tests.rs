@@ -46,7 +46,7 @@ fn violated_by_a_mean_of_means() {
         "  2 windows, 6 microbatches, 20 valid targets; 2 updates applied.
 
   - error GA203 weight-drift (2 instances; windows 0, 1). The gradient followed
-    other weights than the declared ones. For example: weight 0.3333333333333333
+    other weights than the declared ones. The worst: weight 0.3333333333333333
     where token-mean/1 gives 0.1, a factor of 3.333.
     - error GA201 loss-drift (window 0). The logged loss is not the loss of the
       update: logged loss 0.5333333333333333.
@@ -69,14 +69,14 @@ fn violated_by_a_mean_of_means() {
 "
     );
     assert_eq!(
-        section(&text, "Where first"),
+        section(&text, "Where worst"),
         "  rule        GA203 weight-drift
   window      0
   rank        0
   event       3 of the rank, counted from 0
   field       /backward/backward_loss
-  microbatch  w0-m0 (rank 0, backward 0): weight 0.111111 where 0.1 was
-              declared, 1.11111 times its fair share
+  microbatch  w0-m2 (rank 0, backward 2): weight 0.333333 where 0.1 was
+              declared, 3.33333 times its fair share
 
   Microbatch by microbatch: `receipt explain run.jsonl --window 0`
 "
@@ -148,7 +148,7 @@ Why it was rejected
   - error GA108 duplicate-microbatch (window 1). Two microbatches have the same
     name: `m0` is given twice.
 
-Where first
+Where worst
   rule   GA103 unexpected-shape
   field  /contract
 
