@@ -140,7 +140,7 @@ fn rejected() {
         "\
 rejected: run.jsonl
 What is wrong: The manifest lacks a field, has an unknown one, or has one of the wrong type: unknown field `formulas`. Also: 1 more fault. Nothing was computed.
-What to change: Compare with `receipt schema manifest` or `receipt schema microbatches`.
+What to change: Compare with what `receipt schema manifest` prints, or for a `.jsonl` file `receipt schema microbatches`: its line 1 must be the header.
 
 Why it was rejected
   - error GA103 unexpected-shape. The manifest lacks a field, has an unknown
@@ -153,8 +153,9 @@ Where worst
   field  /contract
 
 What to change
-  GA103 unexpected-shape: Compare with `receipt schema manifest` or
-  `receipt schema microbatches`.
+  GA103 unexpected-shape: Compare with what `receipt schema manifest` prints, or
+  for a `.jsonl` file `receipt schema microbatches`: its line 1 must be the
+  header.
 
   GA108 duplicate-microbatch: Give each forward and backward pass its own name;
   in the second epoch the same data gets a new one.
