@@ -101,6 +101,22 @@ fn the_worst_windows_are_shown_and_the_others_counted() {
 }
 
 #[test]
+fn the_example_is_a_table_only_where_arithmetic_is_wrong() {
+    const TITLE: &str = "What a mean of means would make of it";
+    let mut receipt = testing::violated(&[&testing::MEAN_OF_MEANS]);
+    let text = shown(&receipt, 120);
+    let table = section(&text, TITLE);
+    assert!(table.contains("\n  w0-m1          0      1                6"), "{table}");
+    receipt.microbatches = None;
+    let text = shown(&receipt, 120);
+    let table = section(&text, TITLE);
+    assert!(table.contains("\n     0      1                6"), "{table}");
+    receipt.findings = vec![testing::finding(Code::GA303, Place::window(0), "lost")];
+    let text = shown(&receipt, 200);
+    assert_eq!(section(&text, TITLE).lines().count(), 1, "{text}");
+}
+
+#[test]
 fn a_control_says_so() {
     let mut receipt = testing::receipt(&[&[(2, 1.0, 1.0), (2, 3.0, 1.0)]]);
     let diagnosis = receipt.diagnosis.as_mut().expect("a diagnosis");
