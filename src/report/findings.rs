@@ -34,7 +34,9 @@ fn finding(finding: &FindingReport, excerpts: &[Excerpt], style: Style) -> Strin
     };
     let windows = words::windows_of(finding);
     if finding.count.get() > 1 {
-        let count = words::count(finding.count.get(), "instance");
+        // Several excerpts are the instances themselves; else the one that is shown is the worst.
+        let worst = if excerpts.len() > 1 { "" } else { "worst of " };
+        let count = format!("{worst}{}", words::count(finding.count.get(), "instance"));
         let text = if windows.is_empty() { count } else { format!("{count}, in {windows}") };
         out.push_str(&note("=", text.into(), style));
     }

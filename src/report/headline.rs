@@ -80,6 +80,11 @@ const OF_GRADIENTS: &[Evidence] = &[Evidence::Weights, Evidence::Gradient, Evide
 
 fn verified(receipt: &Receipt) -> String {
     let windows = receipt.totals.as_ref().map_or(0, |totals| totals.windows.get());
+    let warnings = worth_knowing(receipt);
+    if windows == 0 {
+        let why = if receipt.options.partial { "No window is complete yet" } else { "No window was to be judged" };
+        return format!("{why}: nothing was judged.{warnings}");
+    }
     let formula = receipt.formula.as_deref().unwrap_or("the declared formula");
     let all = match windows {
         1 => "The window".to_owned(),
@@ -99,12 +104,16 @@ fn verified(receipt: &Receipt) -> String {
         true => " But it is a control: a wrong recipe would have recorded the same numbers.",
         false => "",
     };
+    format!("{sentence}{control}{warnings}")
+}
+
+/// The warnings of a verified run, a sentence; empty where there is none.
+fn worth_knowing(receipt: &Receipt) -> String {
     let warnings: Vec<String> = receipt.findings.iter().map(also).collect();
-    let warnings = match warnings.as_slice() {
+    match warnings.as_slice() {
         [] => String::new(),
         warnings => format!(" Worth knowing: {}.", warnings.join("; ")),
-    };
-    format!("{sentence}{control}{warnings}")
+    }
 }
 
 fn violated(receipt: &Receipt) -> Headline {
@@ -258,6 +267,13 @@ mod tests {
              are lost. Also: the short window at the end of the data was not treated as declared (GA601)."
         );
         assert!(headline.change.expect("advice").starts_with("Clear once a window"));
+    }
+
+    #[test]
+    fn a_run_without_a_complete_window_is_not_judged() {
+        let mut receipt = testing::receipt(&[]);
+        receipt.options.partial = true;
+        assert_eq!(sentence(&receipt), "No window is complete yet: nothing was judged.");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A rule's page for the terminal, from its own doc comment, and the list of all rules.
 use super::Style;
+use super::layout;
 use super::layout::Line;
 use super::layout::Role;
 use super::layout::Section;
@@ -23,6 +24,16 @@ pub fn page(rule: &Rule, style: Style) -> String {
         text::paragraph(&severity, style),
         text::sections(&sections, style)
     )
+}
+
+/// What `receipt explain GA203 --format markdown` prints.
+pub fn markdown(rule: &Rule) -> String {
+    let code = rule.code;
+    let severity = format!("{}. {}.", plain::wrong(code, code.severity()), consequence(code));
+    let mut sections = prose::sections(rule.docs);
+    sections.push(fixtures(code));
+    let severity = layout::markdown::line(&severity.into());
+    format!("# {code} {}\n\n{severity}\n{}", code.name(), layout::markdown::sections(&sections))
 }
 
 /// The folder below the source tree that holds a run which has the fault and one, as like it as can be, which has not.
@@ -97,14 +108,23 @@ Why it is wrong
   it is refused and not skipped.
 
 What to do
-  Compare with `receipt schema manifest` or
-  `receipt schema microbatches`.
+  Compare with what `receipt schema manifest` prints, or for a `.jsonl`
+  file `receipt schema microbatches`: its line 1 must be the header.
 
 Fixtures
   In the source tree, a run with the fault and one without:
   fixtures/rules/GA103-unexpected-shape/
 "
         );
+    }
+
+    #[test]
+    fn a_page_in_markdown() {
+        let text = markdown(rules::find(Code::GA103));
+        let start = "# GA103 unexpected-shape\n\nThe manifest lacks a field, has an unknown one, or has one of the wrong \
+                     type. An error: the manifest is rejected, and nothing is computed.\n\n## What it does\n\nFinds";
+        assert!(text.starts_with(start), "{text}");
+        assert!(text.contains("\n## What to do\n\nCompare with what `receipt schema manifest` prints"), "{text}");
     }
 
     #[test]

@@ -171,7 +171,7 @@ verified: run.jsonl
             "\
 error[GA203] weight-drift: weight 0.3333333333333333 where token-mean/1 gives 0.1, a factor of 3.333
   --> rank 0, event 3, window 0, at /backward/backward_loss
-  = 2 instances, in windows 0, 1
+  = worst of 2 instances, in windows 0, 1
 
 error[GA201] loss-drift: logged loss 0.5333333333333333
   --> rank 0, event 5, window 0, at /logged/loss

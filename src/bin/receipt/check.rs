@@ -1,27 +1,35 @@
 //! `receipt check`.
 use crate::cli::CheckArgs;
 use crate::failure::Failure;
+use crate::kind::{self, Kind};
 use crate::output;
 use crate::previous;
 use crate::refuse::refuse;
 use crate::sources::Disk;
+use receipt::finding::{Code, Finding, Place};
 use receipt::pipeline::{self, VerifyOptions};
 use receipt::receipt::Sealed;
 use receipt::receipt::check;
+use receipt::receipt::document::{FindingReport, Verdict};
 use receipt::report::visible::visible;
+use receipt::report::words;
+use std::path::Path;
 use std::process::ExitCode;
 
 pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
     let bytes = previous::read_file(&args.receipt)?;
     let given = match check::read(&bytes) {
         Ok(given) => given,
-        Err(finding) => return refuse(&finding),
+        Err(finding) => return refuse(&explained(&args.receipt, *finding)),
     };
     if args.manifests.is_empty() {
         say(&format!("the hash holds: {}\n", given.receipt().receipt_sha256.expect("bug: sealed without a hash")))?;
         return Ok(ExitCode::SUCCESS);
     }
     let derived = derive(args, &given)?;
+    if let Some(finding) = rejected_now(&given, &derived) {
+        return refuse(&finding);
+    }
     let comparison = check::compare(&given, &derived);
     for told in &comparison.told {
         say(&format!("note: {told}\n"))?;
@@ -33,6 +41,30 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+/// Why a document is no receipt: of a manifest, that it is one.
+fn explained(path: &Path, finding: Finding) -> Finding {
+    if kind::of(path) != Some(Kind::Manifest) {
+        return finding;
+    }
+    let name = path.display();
+    let message = format!("{name} is a manifest, not a receipt: `receipt verify {name}` judges it");
+    Finding { message, ..finding }
+}
+
+/// GA802 where the manifest is rejected and the receipt says otherwise: there is nothing else to compare.
+fn rejected_now(given: &Sealed, derived: &Sealed) -> Option<Finding> {
+    let (given, derived) = (given.receipt(), derived.receipt());
+    if derived.verdict != Verdict::Rejected || given.verdict == Verdict::Rejected {
+        return None;
+    }
+    let first = derived.findings.first()?;
+    let FindingReport { code, name, message, place, .. } = first;
+    let place = words::place(place);
+    let place = if place.is_empty() { place } else { format!(" ({place})") };
+    let message = format!("the manifest is rejected, so it gives no such receipt: {code} {name}: {message}{place}");
+    Some(Finding::new(Code::GA802, Place::document("/verdict"), message))
 }
 
 /// The receipt that the manifest gives under the options of the one at hand.

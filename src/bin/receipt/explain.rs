@@ -1,6 +1,7 @@
 //! `receipt explain`: a run, a receipt or a rule.
 use crate::cli::{Color, ExplainArgs, ExplainFormat};
 use crate::failure::Failure;
+use crate::kind::{self, Kind};
 use crate::output;
 use crate::previous;
 use crate::refuse;
@@ -9,21 +10,18 @@ use crate::terminal;
 use receipt::finding::Code;
 use receipt::receipt::check;
 use receipt::receipt::document::Detail;
-use receipt::report::{Shown, explain, page};
+use receipt::report::{Shown, Style, explain, page};
 use receipt::rules;
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 pub(crate) fn run(args: &ExplainArgs, color: Color) -> Result<ExitCode, Failure> {
     let style = terminal::style(color);
-    if let Some(code) = rule(args) {
-        print(page::page(rules::find(code), style))?;
-        return Ok(ExitCode::SUCCESS);
+    if let Some(word) = rule_word(&args.subjects) {
+        return rule(word, args, style);
     }
     if let [subject] = args.subjects.as_slice()
-        && is_receipt(subject)
+        && kind::of(subject) == Some(Kind::Receipt)
     {
         return match check::read(&previous::read_file(subject)?) {
             Ok(sealed) => report(&Shown::new(sealed.receipt(), &subject.display().to_string()), args, color),
@@ -48,16 +46,23 @@ fn print(text: String) -> Result<(), Failure> {
     output::print(text.as_bytes()).map_err(Failure::Print)
 }
 
-/// The rule that is meant, if one is and no file is called like it.
-fn rule(args: &ExplainArgs) -> Option<Code> {
-    let [subject] = args.subjects.as_slice() else { return None };
-    if subject.exists() { None } else { subject.to_str()?.parse().ok() }
+/// A rule's page.
+fn rule(word: &str, args: &ExplainArgs, style: Style) -> Result<ExitCode, Failure> {
+    let Ok(code) = word.parse::<Code>() else { return Err(Failure::NoSuchRule { word: word.to_owned() }) };
+    if args.window.is_some() {
+        return Err(Failure::WindowOfARule { code });
+    }
+    let rule = rules::find(code);
+    print(match args.format {
+        ExplainFormat::Text => page::page(rule, style),
+        ExplainFormat::Markdown => page::markdown(rule),
+    })?;
+    Ok(ExitCode::SUCCESS)
 }
 
-/// Whether a file begins as a canonical receipt does: its first key is `carried`.
-fn is_receipt(path: &Path) -> bool {
-    let mut start = String::new();
-    let read = File::open(path).and_then(|file| file.take(64).read_to_string(&mut start));
-    read.is_ok()
-        && start.trim_start().strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with("\"carried\""))
+/// The subject where it is no file and can only be a rule's code or name: a word without a folder or an extension.
+fn rule_word(subjects: &[PathBuf]) -> Option<&str> {
+    let [subject] = subjects else { return None };
+    let word = subject.to_str().filter(|word| !word.is_empty() && *word != "-" && !word.contains(['/', '\\', '.']))?;
+    (!subject.exists()).then_some(word)
 }

@@ -1,5 +1,6 @@
 //! Our failing to do the job: said on standard error, exit code 2.
 use receipt::canonical::{CanonicalError, Digest};
+use receipt::finding::Code;
 use receipt::manifest::read::ReadError;
 use receipt::pipeline::PipelineError;
 use receipt::report::explain::NoSuchWindow;
@@ -23,6 +24,10 @@ pub(crate) enum Failure {
     NoSuchWindow(#[from] NoSuchWindow),
     #[error(transparent)]
     Canonical(#[from] CanonicalError),
+    #[error("there is no rule {word} and no such file; `receipt rules` lists the rules")]
+    NoSuchRule { word: String },
+    #[error("--window shows a window of a run, and {code} is a rule")]
+    WindowOfARule { code: Code },
     #[error("cannot read {name}")]
     Read { name: String, source: io::Error },
     #[error("{name} is not a receipt that can be resumed from: {message}")]

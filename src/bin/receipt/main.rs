@@ -4,6 +4,7 @@ mod check;
 mod cli;
 mod explain;
 mod failure;
+mod kind;
 mod output;
 mod previous;
 mod reference;

@@ -1,17 +1,21 @@
 //! `receipt verify`.
 use crate::cli::{Color, DetailArg, VerifyArgs, VerifyFormat};
 use crate::failure::Failure;
+use crate::kind::{self, Kind};
 use crate::output;
 use crate::run::Run;
 use crate::terminal;
 use receipt::receipt::archive;
 use receipt::receipt::document::{Detail, Verdict};
 use receipt::report::verdict;
+use receipt::report::visible::visible;
 use std::fs;
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 pub(crate) fn run(args: &VerifyArgs, color: Color) -> Result<ExitCode, Failure> {
+    args.manifests.iter().filter(|path| kind::of(path) == Some(Kind::Receipt)).for_each(|path| say_receipt(path));
     let run = Run::verify(&args.manifests, &args.read, detail(args.detail))?;
     let sealed = &run.verified.sealed;
     if let Some(path) = &args.receipt {
@@ -37,6 +41,16 @@ pub(crate) fn run(args: &VerifyArgs, color: Color) -> Result<ExitCode, Failure> 
 
 fn same_file(a: &Path, b: &Path) -> bool {
     matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+}
+
+/// Says that a receipt was named where a manifest is needed; the verdict on it follows.
+fn say_receipt(path: &Path) {
+    let name = path.display();
+    let text = format!(
+        "receipt: {name} is a receipt, not a manifest: `receipt check {name}` checks it, `receipt explain {name}` shows it"
+    );
+    // Nowhere is left to say that standard error is closed.
+    let _ = writeln!(io::stderr().lock(), "{}", visible(&text));
 }
 
 fn archive_rejected(run: &Run, folder: &Path) -> Result<(), Failure> {

@@ -1,9 +1,13 @@
 //! By how much: the worst windows, what they should be beside what they were.
 use crate::canonical::Finite;
+use crate::finding::Code;
+use crate::ledger::evidence::Presence;
+use crate::manifest::contract::Evidence;
 use crate::receipt::document::ClaimReport;
 use crate::receipt::document::Compared;
 use crate::receipt::document::Receipt;
 use crate::receipt::document::WindowReport;
+use crate::report::headline;
 use crate::report::layout::Block;
 use crate::report::layout::Section;
 use crate::report::layout::Table;
@@ -24,10 +28,7 @@ pub(super) fn section(receipt: &Receipt) -> Option<Section> {
     let mut off: Vec<(Drift, &WindowReport)> =
         windows.iter().filter(|window| is_off(window, relative)).map(|window| (Drift::of(window), window)).collect();
     if off.is_empty() {
-        return Some(section.paragraph(match receipt.findings.is_empty() {
-            true => "No recorded number of any window is off.",
-            false => "No recorded number of any window is off: what is wrong is in the events above.",
-        }));
+        return Some(section.paragraph(nothing_off(receipt)));
     }
     off.sort_by(|(left, _), (right, _)| right.worst().total_cmp(&left.worst()));
     let all = words::count(windows.len() as u64, "window");
@@ -41,6 +42,40 @@ pub(super) fn section(receipt: &Receipt) -> Option<Section> {
             ))
             .with(Block::Table(table(receipt, &off))),
     )
+}
+
+/// Evidence that can be compared with what the formula gives.
+const COMPARABLE: [Evidence; 7] = [
+    Evidence::Weights,
+    Evidence::Loss,
+    Evidence::Denominator,
+    Evidence::Gradient,
+    Evidence::Norm,
+    Evidence::Accumulated,
+    Evidence::Parameters,
+];
+
+/// What is said where no window is off: nothing was compared, all agrees, or the fault is of another kind.
+fn nothing_off(receipt: &Receipt) -> &'static str {
+    if COMPARABLE.iter().all(|&kind| headline::extent(receipt, kind) == Presence::None) {
+        return "Nothing was recorded that could be compared (no backward_loss, logged loss, denominator, gradient or \
+                norm).";
+    }
+    let found = |codes: &str| receipt.findings.iter().any(|finding| finding.code.as_str().starts_with(codes));
+    match () {
+        () if receipt.findings.is_empty() => "No recorded number of any window is off.",
+        () if found("GA2") => "No window's loss, weights, gradient or norm is off; what is wrong is said above.",
+        () if receipt.findings.iter().any(|finding| is_of_another_number(finding.code)) => {
+            "No loss, weight, gradient or norm is off; what is wrong is another recorded number (see above)."
+        }
+        () => "No loss, weight, gradient or norm is off; what is wrong is the order of events (see above).",
+    }
+}
+
+/// Whether a rule compares recorded numbers that are no window's: rates, counters, scales, ranks with each other.
+fn is_of_another_number(code: Code) -> bool {
+    use Code::*;
+    matches!(code, GA307 | GA308 | GA311 | GA405 | GA503 | GA505 | GA602)
 }
 
 /// Whether a recorded number of a window is beyond tolerance.

@@ -46,7 +46,7 @@ fn add(items: &mut Vec<(usize, Line)>, receipt: &Receipt, finding: &FindingRepor
         (_, true) => format!(" ({count})"),
         (_, false) => format!(" ({count}; {windows})"),
     };
-    let worst = if finding.count.get() > 1 { ". For example: " } else { ": " };
+    let worst = if finding.count.get() > 1 { ". The worst: " } else { ": " };
     let line = Line::new().with(role, word).text(" ").name(finding.code.as_str());
     let line = line.text(format!(" {}{often}. ", finding.name)).strong(plain::wrong(finding.code, finding.severity));
     let line = line.text(format!("{worst}{}.", finding.message));

@@ -6,12 +6,12 @@ mod counterexample;
 mod declared;
 mod drift;
 mod evidence;
-mod first;
 mod happened;
 mod recipe;
 #[cfg(test)]
 mod tests;
 mod window;
+mod worst;
 
 use super::Shown;
 use super::Style;
@@ -83,7 +83,7 @@ fn sections(shown: &Shown<'_>, window: Option<u64>) -> Result<Vec<Section>, NoSu
         happened::section(receipt),
         recipe::section(receipt),
         drift::section(receipt),
-        first::section(shown),
+        worst::section(shown),
         change::section(receipt),
         counterexample::section(receipt),
         evidence::section(receipt),

@@ -28,7 +28,7 @@ pub(super) fn section(receipt: &Receipt, asked: u64) -> Result<Section, NoSuchWi
         return Err(NoSuchWindow::Unknown { asked, has });
     };
     let (shown, left_out) = chosen(microbatches.iter().filter(|each| each.window.get() == asked).collect());
-    let section = Section::new(format!("Window {asked}")).with(Block::Facts(facts(window)));
+    let section = Section::new(format!("Window {asked}")).with(Block::Facts(facts(window, ranks(receipt))));
     let section = section.with(Block::Table(table(&shown, left_out)));
     Ok(match picture(&shown) {
         Some(bars) => section
@@ -55,13 +55,19 @@ fn share(microbatch: &MicrobatchReport) -> Option<f64> {
     Some(seen.get() / declared.get()).filter(|share| share.is_finite())
 }
 
-fn facts(window: &WindowReport) -> Vec<(&'static str, Line)> {
+/// W.
+fn ranks(receipt: &Receipt) -> u64 {
+    receipt.contract.as_ref().map_or(1, |contract| contract.world_size.get())
+}
+
+fn facts(window: &WindowReport, ranks: u64) -> Vec<(&'static str, Line)> {
     let mut facts = vec![(
         "holds",
         Line::from(format!(
-            "{}, {}",
+            "{}, {}{}",
             words::count(window.microbatches.get(), "microbatch"),
-            words::count(window.valid_targets.get(), "valid target")
+            words::count(window.valid_targets.get(), "valid target"),
+            if ranks > 1 { format!(", over all {ranks} ranks") } else { String::new() }
         )),
     )];
     let losses = [
@@ -84,7 +90,10 @@ fn facts(window: &WindowReport) -> Vec<(&'static str, Line)> {
             let text = ranks.iter().enumerate().map(|(rank, counts)| format!("rank {rank}: {}", clock(counts)));
             facts.push(("events", text.collect::<Vec<_>>().join("; ").into()));
         }
-        None => facts.push(("events", clock(&window.clock).into())),
+        None => {
+            let each = if ranks > 1 { "on each rank: " } else { "" };
+            facts.push(("events", format!("{each}{}", clock(&window.clock)).into()));
+        }
     }
     facts
 }
@@ -115,6 +124,7 @@ fn table(microbatches: &[&MicrobatchReport], left_out: usize) -> Table {
         "#weight declared",
         "#weight seen",
         "#seen over declared",
+        "sync",
     ]);
     for microbatch in microbatches {
         let n = microbatch.valid_targets;
@@ -130,6 +140,7 @@ fn table(microbatches: &[&MicrobatchReport], left_out: usize) -> Table {
             ratio(microbatch.weight_declared.map(|weight| weight.get())),
             ratio(microbatch.weight_seen.map(|weight| weight.get())),
             Cell::or_empty(share(microbatch).map(Cell::near_one)),
+            Cell::or_empty(microbatch.sync.map(|sync| Cell::Text(if sync { "yes" } else { "no" }.to_owned()))),
         ]);
     }
     if left_out > 0 {

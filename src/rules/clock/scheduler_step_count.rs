@@ -21,9 +21,10 @@ rule! {
     /// the first rate for ever. The loss curve looks plausible each time.
     ///
     /// ## What to do
-    /// Tick where the optimizer steps, behind the same test. If your library multiplies ticks (Accelerate's prepared
-    /// scheduler takes one per process), either declare that as `ticks`, with a schedule laid out for it, or build the
-    /// scheduler without `prepare`.
+    /// `scheduler.step()` belongs inside the `if` that calls `optimizer.step()`.
+    ///
+    /// If your library multiplies ticks (Accelerate's prepared scheduler takes one per process), either declare that as
+    /// `ticks`, with a schedule laid out for it, or build the scheduler without `prepare`.
     GA302, Check::Window(check)
 }
 

@@ -18,7 +18,8 @@ rule! {
     /// skipped update it is worse: the infinities stay, and no update is ever applied again.
     ///
     /// ## What to do
-    /// Call `zero_grad()` after every step, whether the step was applied or skipped.
+    /// Call `zero_grad()` after every step, whether the step was applied or skipped; or declare `zero_grad` in the
+    /// contract's `unobserved` if the loop clears where the recorder cannot see it.
     GA304, Check::Window(check)
 }
 

@@ -11,5 +11,7 @@ rule! {
     ///
     /// ## What to do
     /// Put the microbatch manifests beside the rank manifest and write their SHA-256 again after the last change.
+    /// Where a header has no contract, verify the rank manifest that names these files, or put the contract into every
+    /// header.
     GA116, Check::Reading
 }

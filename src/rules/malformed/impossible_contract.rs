@@ -10,6 +10,7 @@ rule! {
     /// Judging against it would call every run wrong, or every run right.
     ///
     /// ## What to do
-    /// Correct the field named.
+    /// Correct the field named. For W > 1 `gradient_reduction` is `"mean"` where DistributedDataParallel averages over
+    /// ranks, which is what it does by default.
     GA118, Check::Reading
 }

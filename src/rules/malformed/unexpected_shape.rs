@@ -9,6 +9,7 @@ rule! {
     /// A field that is not understood might change what the others mean, so it is refused and not skipped.
     ///
     /// ## What to do
-    /// Compare with `receipt schema manifest` or `receipt schema microbatches`.
+    /// Compare with what `receipt schema manifest` prints, or for a `.jsonl` file `receipt schema microbatches`: its line 1
+    /// must be the header.
     GA103, Check::Reading
 }

@@ -18,8 +18,8 @@ rule! {
     /// replicas drift apart, and nothing in the logs of one rank shows it.
     ///
     /// ## What to do
-    /// Leave `no_sync()` for the last microbatch of a window, for the short window at the end of the data too, and put the
-    /// forward inside the same context as the backward.
+    /// Run the last microbatch of each window outside `no_sync()`, in the short window at the end of the data too, and put
+    /// the forward inside the same context as the backward.
     GA401, Check::Window(check)
 }
 
