@@ -31,4 +31,5 @@ pub use open::open_run;
 pub use schema::SchemaKind;
 pub use schema::schema;
 pub use snippet::snippet;
+pub use visible::is_unseen;
 pub use visible::visible;

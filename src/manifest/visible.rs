@@ -7,6 +7,11 @@ pub fn visible(text: &str) -> String {
     text.chars().map(seen).collect()
 }
 
+/// Whether a character would not be seen, or would do something.
+pub fn is_unseen(character: char) -> bool {
+    seen(character) != character
+}
+
 fn seen(character: char) -> char {
     match character {
         '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(character)).unwrap_or(char::REPLACEMENT_CHARACTER),

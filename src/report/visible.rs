@@ -1,5 +1,6 @@
 //! Text from outside made harmless and visible: no control character and no bidirectional override reaches a terminal,
 //! no line is a command to a CI runner, and nothing is markup.
+use crate::manifest::is_unseen;
 use std::fmt::Write;
 
 /// The text with every character that could move a cursor, colour a terminal or reorder a line written as `\u{1b}`.
@@ -8,7 +9,7 @@ use std::fmt::Write;
 pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if is_hidden(c) || (c == '[' && out.ends_with("##")) {
+        if (is_unseen(c) && c != '\n') || (c == '[' && out.ends_with("##")) {
             write!(out, "\\u{{{:x}}}", u32::from(c)).expect("bug: writing to a string fails");
         } else {
             out.push(c);
@@ -39,14 +40,6 @@ pub fn without_commands(text: &str) -> String {
         }
     }
     out
-}
-
-/// Controls (C0, C1, DEL) other than the newline, and the characters that Unicode uses to hide or reorder text
-/// (UAX #9 and UTR #36).
-fn is_hidden(c: char) -> bool {
-    (c.is_control() && c != '\n')
-        || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
-        || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{61c}' | '\u{180e}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// The same, in Markdown: nothing in it is markup, names a person or an issue, or becomes a link or a formula.
