@@ -32,6 +32,18 @@ pub(crate) enum Pending<T> {
 }
 
 impl<T> Pending<T> {
+    /// The result if it is there, else itself again.
+    pub(crate) fn poll(self) -> Result<T, Self> {
+        match self {
+            Pending::Ready(result) => Ok(result),
+            Pending::Running(receiver) => match receiver.try_recv() {
+                Ok(result) => Ok(result),
+                Err(mpsc::TryRecvError::Empty) => Err(Pending::Running(receiver)),
+                Err(mpsc::TryRecvError::Disconnected) => panic!("bug: a decoding thread died"),
+            },
+        }
+    }
+
     /// Waits for it.
     pub(crate) fn wait(self) -> T {
         match self {

@@ -85,6 +85,8 @@ pub struct RankStream {
     total: u64,
     /// What hashes the canonical bytes, block after block.
     hashed: Pending<Hasher>,
+    /// Canonical bytes of the blocks after those.
+    unhashed: Vec<Vec<u8>>,
     failed: Option<ReadError>,
     /// Nothing more can be cut.
     ended: bool,
@@ -114,6 +116,7 @@ impl RankStream {
             yielded: 0,
             total: 0,
             hashed: Pending::Ready(Hasher::new()),
+            unhashed: Vec::new(),
             failed: None,
             ended: false,
             is_drained: false,
@@ -154,7 +157,11 @@ impl RankStream {
         assert!(self.is_drained, "bug: a rank's digest was asked for before its last event");
         match self.failed {
             Some(error) => Err(error),
-            None => Ok(RankDigest { rank: self.rank, events: self.total, sha256: self.hashed.wait().finish() }),
+            None => {
+                let mut hasher = self.hashed.wait();
+                self.unhashed.iter().for_each(|block| hasher.update(block));
+                Ok(RankDigest { rank: self.rank, events: self.total, sha256: hasher.finish() })
+            }
         }
     }
 
@@ -186,13 +193,24 @@ impl RankStream {
         true
     }
 
-    /// Has a block's canonical bytes hashed after those before; few of them are not worth a thread.
+    /// Has a block's canonical bytes hashed after those before, without waiting for them as long as they are not many;
+    /// a few bytes are not worth a thread.
     fn hash(&mut self, canonical: Vec<u8>) {
         const FEW: usize = 1 << 14;
-        let mut hasher = std::mem::replace(&mut self.hashed, Pending::Ready(Hasher::new())).wait();
-        let is_short = canonical.len() < FEW;
+        const MANY: usize = 8;
+        self.unhashed.push(canonical);
+        let mut hasher = match std::mem::replace(&mut self.hashed, Pending::Ready(Hasher::new())).poll() {
+            Ok(hasher) => hasher,
+            Err(running) if self.unhashed.len() < MANY => {
+                self.hashed = running;
+                return;
+            }
+            Err(running) => running.wait(),
+        };
+        let blocks = std::mem::take(&mut self.unhashed);
+        let is_short = blocks.iter().map(Vec::len).sum::<usize>() < FEW;
         let work = move || {
-            hasher.update(&canonical);
+            blocks.iter().for_each(|block| hasher.update(block));
             hasher
         };
         self.hashed = if is_short { Pending::Ready(work()) } else { self.pool.run(work) };
