@@ -81,7 +81,7 @@ const READ_AHEAD: usize = 64 << 20;
 
 /// How far to read ahead on each of so many ranks.
 fn pace(streams: usize) -> Pace {
-    let ahead = if streams <= 16 { width() + 1 } else { 1 };
+    let ahead = if streams <= 16 { 4 * width() } else { 1 };
     let block = (READ_AHEAD / (streams.max(1) * (ahead + 1))).clamp(1 << 12, 1 << 18);
     Pace { ahead, block }
 }
