@@ -1,14 +1,14 @@
 //! All control flow: what a command does, from names to a sealed receipt.
 use crate::align::EventStream;
-use crate::canonical::{self, CanonicalError, Count, Digest, Hasher};
+use crate::canonical::{CanonicalError, Count};
 use crate::finding::{self, Code, Findings, Folded};
 use crate::judge::{Declared, judge};
 use crate::manifest::contract::Contract;
 use crate::manifest::locate::{Wanted, locate};
-use crate::manifest::read::{RankDigest, RankStream, ReadError};
+use crate::manifest::read::{self, RankDigest, RankStream, ReadError};
 use crate::manifest::replay::ReplayOptions;
 use crate::manifest::resume::Resume;
-use crate::manifest::source::{SourceError, SourceName, Sources};
+use crate::manifest::source::{SourceName, Sources};
 use crate::manifest::window::Indexed;
 use crate::manifest::{self, Layout, Opened};
 use crate::receipt::document::{Detail, Input, Options, RankInput};
@@ -16,8 +16,6 @@ use crate::receipt::{Builder, Sealed};
 use crate::report::Excerpt;
 use crate::rules::tail::resume_differs;
 use annotate_snippets::Renderer;
-use serde::Serialize;
-use std::io;
 
 /// How a run is verified.
 #[derive(Clone, Debug, Default)]
@@ -76,7 +74,7 @@ pub fn verify(
     let ranks = streams.into_iter().map(RankStream::digest).collect::<Result<Vec<_>, _>>()?;
     let input = match (&contract, judgement.facts()) {
         (Some(contract), Some(_)) => input(contract, resume.as_ref(), &replay, &ranks)?,
-        _ => raw_input(sources, inputs)?,
+        _ => Input { raw_sha256: Some(read::raw_sha256(sources, inputs)?), ..Input::default() },
     };
     let sealed = builder.seal(input, receipt_options(options), contract.as_ref(), &judgement)?;
     let findings = finding::in_order(judgement.into_findings().into_folded());
@@ -110,48 +108,19 @@ fn check_resume(resume: Option<&Resume>, previous: Option<&Sealed>, findings: &m
     findings.extend(resume_differs(resume, &previous.carried, &hash));
 }
 
-/// What the input hash is over. Streams are in order of rank, so a manifest's own order does not matter.
-#[derive(Serialize)]
-struct Hashed<'a> {
-    contract: &'a Contract,
-    resume: Option<&'a Resume>,
-    replay: &'a ReplayOptions,
-    ranks: &'a [RankInput],
-}
-
 fn input(
     contract: &Contract,
     resume: Option<&Resume>,
     replay: &ReplayOptions,
     ranks: &[RankDigest],
 ) -> Result<Input, CanonicalError> {
+    let sha256 = read::input_sha256(contract, resume, replay, ranks)?;
     let counted = |value| Count::new(value).expect("bug: more than 2^53 events were read");
-    let ranks: Vec<RankInput> = ranks
+    let ranks = ranks
         .iter()
         .map(|rank| RankInput { rank: counted(rank.rank), events: counted(rank.events), events_sha256: rank.sha256 })
         .collect();
-    let sha256 = canonical::digest(&Hashed { contract, resume, replay, ranks: &ranks })?;
     Ok(Input { sha256: Some(sha256), ranks, raw_sha256: None })
-}
-
-/// For a rejected manifest: the hash of its bytes as stored; of several files that of their hashes in ascending order,
-/// each in hexadecimal and followed by a newline.
-fn raw_input(sources: &dyn Sources, inputs: &[SourceName]) -> Result<Input, ReadError> {
-    let mut digests = inputs.iter().map(|name| raw_digest(sources, name)).collect::<Result<Vec<_>, _>>()?;
-    digests.sort_unstable_by_key(|digest| *digest.as_bytes());
-    let raw = match digests.as_slice() {
-        [one] => *one,
-        several => Digest::of(several.iter().map(|digest| format!("{digest}\n")).collect::<String>().as_bytes()),
-    };
-    Ok(Input { sha256: None, ranks: vec![], raw_sha256: Some(raw) })
-}
-
-fn raw_digest(sources: &dyn Sources, name: &SourceName) -> Result<Digest, ReadError> {
-    let failed = |source| ReadError::Source { name: name.clone(), source };
-    let mut hasher = Hasher::new();
-    let mut source = sources.open(name).map_err(failed)?;
-    io::copy(&mut source, &mut hasher).map_err(|error| failed(SourceError::Io(error)))?;
-    Ok(hasher.finish())
 }
 
 /// The pieces of source that the findings are about, by finding: of a malformed manifest every instance that was kept,

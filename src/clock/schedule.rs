@@ -3,6 +3,7 @@
 //! The index j counts the ticks that the contract owes, so that a schedule declared in updates stays one whatever the
 //! loop did. `linear` and `cosine` are those of `transformers.optimization` (4.57) and PyTorch's `LambdaLR`.
 use crate::manifest::contract::Scheduler;
+use crate::numeric::math;
 
 /// The rate at index j, or `None` where any values are declared right (`recorded`).
 pub fn rate(scheduler: &Scheduler, j: u64) -> Option<f64> {
@@ -21,7 +22,7 @@ pub fn rate(scheduler: &Scheduler, j: u64) -> Option<f64> {
     }
     Some(match *scheduler {
         Scheduler::Cosine { floor, .. } => {
-            let wave = 1.0 + libm::cos(std::f64::consts::PI * shape.progress(j));
+            let wave = 1.0 + math::cos(std::f64::consts::PI * shape.progress(j));
             floor.get() + (shape.peak - floor.get()) * wave / 2.0
         }
         _ => shape.peak * shape.remaining(j),
