@@ -19,5 +19,6 @@ pub mod numeric;
 pub mod optimizer;
 pub mod pipeline;
 pub mod receipt;
+pub mod replay;
 pub mod report;
 pub mod rules;

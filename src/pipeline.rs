@@ -13,9 +13,14 @@ use crate::manifest::window::Indexed;
 use crate::manifest::{self, Layout, Opened};
 use crate::receipt::document::{Detail, Input, Options, RankInput};
 use crate::receipt::{Builder, Sealed};
+use crate::replay::{DEFAULT_TARGETS, Recipe, Request};
 use crate::report::Excerpt;
 use crate::rules::tail::resume_differs;
 use annotate_snippets::Renderer;
+use std::fmt;
+use std::num::NonZero;
+use std::sync::Arc;
+use std::thread;
 
 /// How a run is verified.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +31,42 @@ pub struct VerifyOptions {
     pub partial: bool,
     /// The receipt of the run that this one resumes.
     pub previous: Option<Sealed>,
+    /// What is executed; `None` for nothing.
+    pub replay: Option<ReplayPlan>,
+}
+
+/// What a replay takes, and who is told how far it is.
+#[derive(Clone)]
+pub struct ReplayPlan {
+    /// Targets of all windows together.
+    pub targets: u64,
+    /// The recipes that are executed on the worst windows.
+    pub recipes: Vec<Recipe>,
+    /// Threads; they change no bit.
+    pub threads: usize,
+    /// Is told how many of how many targets are done.
+    pub progress: Arc<dyn Fn(u64, u64) + Send + Sync>,
+}
+
+impl Default for ReplayPlan {
+    /// As `receipt verify` does it.
+    fn default() -> Self {
+        ReplayPlan {
+            targets: DEFAULT_TARGETS,
+            recipes: Recipe::ALL.to_vec(),
+            threads: thread::available_parallelism().map_or(1, NonZero::get),
+            progress: Arc::new(|_, _| {}),
+        }
+    }
+}
+
+impl fmt::Debug for ReplayPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReplayPlan")
+            .field("targets", &self.targets)
+            .field("recipes", &self.recipes)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Why a run could not be verified at all.
@@ -67,7 +108,15 @@ pub fn verify(
     let (judgement, streams) = match &contract {
         Some(contract) => {
             let declared = Declared { contract, resume: resume.as_ref(), partial: options.partial };
-            judge(declared, streams, findings, |judged, agrees| builder.window(judged, agrees))
+            let request = options.replay.as_ref().map(|plan| Request {
+                options: &replay,
+                targets: plan.targets,
+                recipes: &plan.recipes,
+                threads: plan.threads,
+                lists_windows: options.detail >= Detail::Windows,
+                progress: &*plan.progress,
+            });
+            judge(declared, request, streams, findings, |judged, agrees| builder.window(judged, agrees))
         }
         None => crate::judge::reject(streams, findings),
     };
@@ -94,8 +143,11 @@ impl EventStream for RankStream {
 fn receipt_options(options: &VerifyOptions) -> Options {
     Options {
         detail: options.detail,
-        replay: false,
-        replay_targets: Count::ZERO,
+        replay: options.replay.is_some(),
+        replay_targets: options
+            .replay
+            .as_ref()
+            .map_or(Count::ZERO, |plan| Count::new(plan.targets).unwrap_or(Count::MAX)),
         partial: options.partial,
         previous: options.previous.as_ref().and_then(|previous| previous.receipt().receipt_sha256),
     }

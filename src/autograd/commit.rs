@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::autograd::gradients::Gradients;
+use crate::autograd::reverse::FanOut;
 use crate::autograd::tape::{Tape, Var};
 
 /// A backward pass met an infinite or NaN gradient, or adding it overflowed. The gradients are as they were before.
@@ -22,10 +23,26 @@ impl Tape<'_> {
     ///
     /// # Panics
     /// Where `gradients` belong to other parameters, which is a bug of the caller.
-    pub fn backward(mut self, output: Var, seed: f64, gradients: &mut Gradients) -> Result<(), Overflow> {
+    pub fn backward(self, output: Var, seed: f64, gradients: &mut Gradients) -> Result<(), Overflow> {
+        self.commit(output, seed, FanOut::Add, gradients)
+    }
+
+    /// [`Self::backward`] without the additions at fan-out, in the order of the reverse sweep: a counterexample, wrong
+    /// wherever a computed value is used twice.
+    ///
+    /// # Errors
+    /// As [`Self::backward`].
+    ///
+    /// # Panics
+    /// As [`Self::backward`].
+    pub fn backward_overwriting(self, output: Var, seed: f64, gradients: &mut Gradients) -> Result<(), Overflow> {
+        self.commit(output, seed, FanOut::Overwrite, gradients)
+    }
+
+    fn commit(mut self, output: Var, seed: f64, fan_out: FanOut, gradients: &mut Gradients) -> Result<(), Overflow> {
         let (own, others) = (&self.parameters.layout, &gradients.layout);
         assert!(Arc::ptr_eq(own, others) || own == others, "bug: gradients of other parameters");
-        self.sweep(output, |ct| ct.fill(seed));
+        self.sweep_with(output, fan_out, |ct| ct.fill(seed));
         self.stage(gradients)?;
         std::mem::swap(&mut gradients.values, &mut self.arena.staged);
         Ok(())

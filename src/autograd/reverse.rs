@@ -11,7 +11,7 @@ use crate::autograd::tape::{Source, Tape, Var};
 
 /// What happens to a contribution into a node that has a cotangent already.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum FanOut {
+pub(super) enum FanOut {
     /// It is added.
     Add,
     /// It takes the other's place, unless the node is a leaf.
@@ -57,10 +57,15 @@ impl Tape<'_> {
 
     /// Sweeps back from `output`, whose cotangent `seed` writes.
     pub(super) fn sweep(&mut self, output: Var, seed: impl FnOnce(&mut [f64])) {
+        self.sweep_with(output, FanOut::Add, seed);
+    }
+
+    /// [`Self::sweep`], or the same without the additions.
+    pub(super) fn sweep_with(&mut self, output: Var, fan_out: FanOut, seed: impl FnOnce(&mut [f64])) {
         self.seed(output, seed);
         let nodes: Range<usize> = 0..output.0 + 1;
         for index in nodes.rev() {
-            self.visit(Var(index), FanOut::Add);
+            self.visit(Var(index), fan_out);
         }
     }
 

@@ -85,6 +85,8 @@ codes! {
     GA508 "nonfinite-applied" Error;
     GA601 "tail-policy" Error;
     GA602 "resume-mismatch" Error;
+    GA701 "replay-drift" Error;
+    GA702 "optimizer-drift" Error;
     GA801 "receipt-hash" Error;
     GA802 "receipt-differs" Error;
     GA803 "receipt-unsupported" Error;

@@ -15,6 +15,7 @@ use crate::manifest::contract::{Contract, Evidence};
 use crate::manifest::event::Outcome;
 use crate::manifest::resume::Resume;
 use crate::manifest::window::Window;
+use crate::replay::{CoordinateDrift, Coordinates, Lowering, Replay, ReplayReport, Request};
 use crate::rules::{self, Judged};
 use std::collections::BTreeMap;
 
@@ -55,6 +56,8 @@ pub struct Facts {
     pub superseded: u64,
     /// Where the clocks stand at the end.
     pub clocks: Carried,
+    /// What executing the events came to, where it was asked for.
+    pub replay: Option<ReplayReport>,
 }
 
 impl Judgement {
@@ -75,23 +78,24 @@ impl Judgement {
 }
 
 /// Judges a run; `observe` is shown every judged window in order, and whether no rule found an error in it. The streams
-/// come back for their digests.
+/// come back for their digests. What `replay` asks for is executed once the run was read.
 pub fn judge<S: EventStream>(
     declared: Declared<'_>,
+    replay: Option<Request<'_>>,
     streams: Vec<S>,
     mut findings: Findings,
     mut observe: impl FnMut(&Judged<'_>, bool),
 ) -> (Judgement, Vec<S>) {
     let Declared { contract, resume, partial } = declared;
     let mut aligner = Aligner::new(contract, resume, partial, streams);
-    let mut fold = Fold::new(declared);
+    let mut fold = Fold::new(declared, replay);
     while let Some(window) = aligner.next(&mut findings) {
         // Of a malformed run nothing is judged any more; the rest is read for its faults.
         if !findings.rejects() {
             fold.window(&window, &mut findings, &mut observe);
         }
     }
-    let facts = if findings.rejects() { None } else { fold.finish(aligner.superseded()) };
+    let facts = if findings.rejects() { None } else { fold.finish(aligner.superseded(), &mut findings) };
     if facts.is_none() {
         findings.keep_rejecting();
     }
@@ -109,11 +113,17 @@ struct Fold<'a> {
     counterexample: Counterexample,
     updates_applied: u64,
     updates_skipped: u64,
+    /// Where anything is executed.
+    lowering: Option<Lowering>,
+    coordinates: Option<Coordinates>,
+    replay: Option<Replay<'a>>,
 }
 
 impl<'a> Fold<'a> {
-    fn new(declared: Declared<'a>) -> Self {
+    fn new(declared: Declared<'a>, request: Option<Request<'a>>) -> Self {
         let Declared { contract, resume, partial } = declared;
+        let coordinates = Coordinates::new(contract, resume);
+        let executes = request.is_some() || coordinates.is_some();
         Fold {
             declared,
             ledger: Ledger::new(contract, resume),
@@ -124,6 +134,9 @@ impl<'a> Fold<'a> {
             counterexample: Counterexample::default(),
             updates_applied: 0,
             updates_skipped: 0,
+            lowering: executes.then(|| Lowering::new(contract, resume)),
+            coordinates,
+            replay: request.map(|request| Replay::new(contract, request)),
         }
     }
 
@@ -143,10 +156,21 @@ impl<'a> Fold<'a> {
         self.evidence.add(&ledger);
         self.diagnosis.observe(window, &ledger, clock.is_eligible());
         self.counterexample.add(&ledger);
-        let judged = Judged { contract, resume, window, ledger: &ledger, clock: &clock };
+        let drift = self.execute(window, &ledger, &clock);
+        let judged = Judged { contract, resume, window, ledger: &ledger, clock: &clock, coordinates: drift.as_ref() };
         let before = findings.errors();
         rules::judge(&judged, findings);
         observe(&judged, findings.errors() == before);
+    }
+
+    /// Follows recorded coordinates through the window, and keeps what the replay may choose.
+    fn execute(&mut self, window: &Window, ledger: &WindowLedger, clock: &WindowClock) -> Option<CoordinateDrift> {
+        let script = self.lowering.as_mut()?.lower(window, ledger, clock);
+        let drift = self.coordinates.as_mut().and_then(|coordinates| coordinates.window(window, clock, &script));
+        if let Some(replay) = &mut self.replay {
+            replay.window(script);
+        }
+        drift
     }
 
     /// Totals that no receipt can hold: GA105 and GA106.
@@ -165,10 +189,15 @@ impl<'a> Fold<'a> {
         None
     }
 
-    fn finish(self, superseded: u64) -> Option<Facts> {
+    fn finish(self, superseded: u64, findings: &mut Findings) -> Option<Facts> {
+        let totals = self.totals.report()?;
+        let replay = self.replay.map(Replay::finish);
+        if let Some(trace) = replay.as_ref().and_then(|replay| replay.trace.as_ref()) {
+            rules::judge_replay(trace, findings);
+        }
         let diagnosis = self.diagnosis.finish();
         Some(Facts {
-            totals: self.totals.report()?,
+            totals,
             evidence: self.evidence.presences(),
             counterexample: self.counterexample.report(diagnosis.control),
             diagnosis,
@@ -176,6 +205,7 @@ impl<'a> Fold<'a> {
             updates_skipped: self.updates_skipped,
             superseded,
             clocks: self.clock.carried(),
+            replay: replay.map(|replay| replay.report),
         })
     }
 }

@@ -73,7 +73,7 @@ impl Builder {
             carried: None,
             counterexample: None,
             diagnosis: None,
-            replay: (),
+            replay: None,
             findings,
             limitations: limitations::of_rejected(),
             receipt_sha256: None,
@@ -92,7 +92,7 @@ impl Builder {
             eligible: true,
             verdict: if violated { Verdict::Violated } else { Verdict::Verified },
             contract: Some(contract.clone()),
-            limitations: limitations::of(contract, &totals, &facts.evidence, blank.options.partial),
+            limitations: limitations::of(contract, &totals, facts, blank.options.partial),
             totals: Some(totals),
             evidence: Some(facts.evidence.clone()),
             windows: (self.detail >= Detail::Windows).then_some(self.windows),
@@ -100,6 +100,7 @@ impl Builder {
             carried: self.carried.map(|(window, ranks)| carried::carried(window, ranks, &facts.clocks)),
             counterexample: Some(facts.counterexample.clone()),
             diagnosis: Some(facts.diagnosis.clone()),
+            replay: facts.replay.clone(),
             ..blank
         }
     }

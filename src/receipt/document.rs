@@ -14,6 +14,7 @@ use crate::manifest::identifier::Identifier;
 use crate::manifest::list::Vector;
 use crate::manifest::resume::ResumedRank;
 use crate::numeric::rounding::Explanation;
+use crate::replay::ReplayReport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -63,8 +64,8 @@ pub struct Receipt {
     pub counterexample: Option<CounterexampleReport>,
     /// Which recipes explain what was recorded.
     pub diagnosis: Option<DiagnosisReport>,
-    /// Always null in this version: nothing was replayed.
-    pub replay: (),
+    /// What executing the recorded events came to; null where that was not asked for.
+    pub replay: Option<ReplayReport>,
     /// What is wrong, worst first.
     pub findings: Vec<FindingReport>,
     /// What the verdict does not cover.

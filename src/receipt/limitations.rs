@@ -1,26 +1,31 @@
 //! What a verdict does not cover, said in every receipt.
 use super::document::Totals;
+use crate::judge::Facts;
 use crate::ledger::evidence::Presence;
 use crate::manifest::contract::{Contract, Evidence, NumeratorSource, Unobserved};
-use std::collections::BTreeMap;
+use crate::replay::report::NotReplayed;
+
+/// Where nothing was executed.
+const NOT_REPLAYED: &str = "nothing was replayed: the verdict rests on arithmetic and on the order of events";
+
+/// Where something was.
+const REPLAYED: &str = "the replay ran another model, a small decoder, on synthetic targets: what it shows is the effect \
+                        of weights, order and clocks, not this run's own gradients";
 
 /// Of every receipt of this version.
-const ALWAYS: [&str; 3] = [
-    "nothing was replayed: the verdict rests on arithmetic and on the order of events",
+const ALWAYS: [&str; 2] = [
     "no collective and no mixed-precision kernel ran here: what the manifest records of them is taken as recorded",
     "the verdict says nothing about throughput, convergence or the data itself",
 ];
 
 /// Of a run that was judged.
-pub(super) fn of(
-    contract: &Contract,
-    totals: &Totals,
-    evidence: &BTreeMap<Evidence, Presence>,
-    partial: bool,
-) -> Vec<String> {
-    let mut limitations: Vec<String> = ALWAYS.map(str::to_owned).into();
+pub(super) fn of(contract: &Contract, totals: &Totals, facts: &Facts, partial: bool) -> Vec<String> {
+    let replayed = facts.replay.as_ref().is_some_and(|replay| replay.windows_judged.get() > 0);
+    let mut limitations = vec![if replayed { REPLAYED } else { NOT_REPLAYED }.to_owned()];
+    limitations.extend(ALWAYS.map(str::to_owned));
+    limitations.extend(facts.replay.iter().flat_map(|replay| &replay.not_replayed).map(not_replayed));
     limitations.extend(contract.unobserved.iter().map(|&kind| unobserved(kind)));
-    let missing = evidence.iter().filter(|(_, presence)| **presence != Presence::All);
+    let missing = facts.evidence.iter().filter(|(_, presence)| **presence != Presence::All);
     limitations.extend(missing.map(|(kind, presence)| unrecorded(*kind, *presence)));
     if contract.numerator_source == Some(NumeratorSource::ScaledLoss) {
         limitations.push(
@@ -36,6 +41,14 @@ pub(super) fn of(
         limitations.push("the run was read as one that still goes on: its open end was left out".to_owned());
     }
     limitations
+}
+
+fn not_replayed(left: &NotReplayed) -> String {
+    let windows = match left.windows.get() {
+        1 => "1 window was".to_owned(),
+        count => format!("{count} windows were"),
+    };
+    format!("{windows} not replayed: {}", left.reason)
 }
 
 /// Of a manifest that was rejected.

@@ -69,6 +69,8 @@ fn usually_wrong(code: Code) -> &'static str {
         Code::GA508 => "An update with NaN or infinite gradients was applied, or a finite one skipped",
         Code::GA601 => "The short window at the end of the data was not treated as declared",
         Code::GA602 => "The run does not go on from what the previous receipt carried over",
+        Code::GA701 => "Executed, the recorded events do not give the update of one big batch",
+        Code::GA702 => "The recorded parameters did not move as the declared optimizer moves them",
         Code::GA801 => "The receipt was changed after it was sealed",
         Code::GA802 => "The receipt is not the one that the manifest gives",
         Code::GA803 => "The receipt is of a kind or version that this tool does not know",

@@ -114,7 +114,7 @@ pub(super) fn receipt(windows: &[&[Made]]) -> Receipt {
             text: "token-mean explains every backward loss".to_owned(),
             ..DiagnosisReport::default()
         }),
-        replay: (),
+        replay: None,
         findings: vec![],
         limitations: vec!["Nothing was replayed.".to_owned()],
         receipt_sha256: None,

@@ -4,6 +4,7 @@ pub mod clock;
 pub mod malformed;
 pub mod precision;
 pub mod receipt;
+pub mod replay;
 pub mod sync;
 pub mod tail;
 
@@ -13,6 +14,8 @@ use crate::ledger::WindowLedger;
 use crate::manifest::contract::Contract;
 use crate::manifest::resume::Resume;
 use crate::manifest::window::Window;
+use crate::replay::CoordinateDrift;
+use crate::replay::Trace;
 
 /// Everything that the program knows about one rule; its name and severity are the code's own.
 pub struct Rule {
@@ -32,6 +35,8 @@ pub enum Check {
     Reading,
     /// Over each judged window, in order.
     Window(fn(&Judged<'_>, &mut Findings)),
+    /// Over the replay, once the run was read.
+    Replay(fn(&Trace, &mut Findings)),
     /// When a receipt is checked: `receipt/` reports it.
     Receipt,
 }
@@ -49,6 +54,8 @@ pub struct Judged<'a> {
     pub ledger: &'a WindowLedger,
     /// Which clock ticked when.
     pub clock: &'a WindowClock,
+    /// Recorded parameters that do not follow from what was recorded before, where they can be followed.
+    pub coordinates: Option<&'a CoordinateDrift>,
 }
 
 /// Every rule, in order of code.
@@ -60,6 +67,7 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
         sync::SYNC,
         precision::PRECISION,
         tail::TAIL,
+        replay::REPLAY,
         receipt::RECEIPT,
     ]
     .into_iter()
@@ -77,6 +85,15 @@ pub fn judge(judged: &Judged<'_>, findings: &mut Findings) {
     for rule in all() {
         if let Check::Window(check) = rule.check {
             check(judged, findings);
+        }
+    }
+}
+
+/// Runs every rule over a replay.
+pub fn judge_replay(trace: &Trace, findings: &mut Findings) {
+    for rule in all() {
+        if let Check::Replay(check) = rule.check {
+            check(trace, findings);
         }
     }
 }

@@ -8,6 +8,7 @@ const LAYERS: &[&[&str]] = &[
     &["finding"],
     &["manifest", "autograd", "optimizer"],
     &["decoder", "align", "ledger", "clock"],
+    &["replay"],
     &["rules"],
     &["judge"],
     &["receipt"],

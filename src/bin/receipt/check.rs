@@ -7,7 +7,7 @@ use crate::previous;
 use crate::refuse::refuse;
 use crate::sources::Disk;
 use receipt::finding::{Code, Finding, Place};
-use receipt::pipeline::{self, VerifyOptions};
+use receipt::pipeline::{self, ReplayPlan, VerifyOptions};
 use receipt::receipt::Sealed;
 use receipt::receipt::check;
 use receipt::receipt::document::{FindingReport, Verdict};
@@ -76,7 +76,9 @@ fn derive(args: &CheckArgs, given: &Sealed) -> Result<Sealed, Failure> {
         return Err(Failure::Previous { wanted: options.previous });
     }
     let inputs: Vec<_> = args.manifests.iter().map(|path| Disk::name(path)).collect();
-    let options = VerifyOptions { detail: options.detail, partial: options.partial, previous };
+    let plan = || ReplayPlan { targets: options.replay_targets.get(), ..ReplayPlan::default() };
+    let replay = options.replay.then(plan);
+    let options = VerifyOptions { detail: options.detail, partial: options.partial, previous, replay };
     Ok(pipeline::verify(&Disk::default(), &inputs, &options)?.sealed)
 }
 

@@ -1,5 +1,6 @@
 //! The command line's definition.
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use receipt::replay::DEFAULT_TARGETS;
 use std::path::PathBuf;
 
 /// Proves from what a training loop recorded that gradient accumulation made the update one big batch would have made.
@@ -51,6 +52,12 @@ pub(crate) struct ReadArgs {
     /// The receipt of the run that this one resumes.
     #[arg(long, value_name = "RECEIPT")]
     pub(crate) previous: Option<PathBuf>,
+    /// Do not execute the recorded events: judge by arithmetic and order alone.
+    #[arg(long)]
+    pub(crate) no_replay: bool,
+    /// How many targets a replay may take; of a longer run it takes the windows that matter most.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_TARGETS, conflicts_with = "no_replay")]
+    pub(crate) replay_targets: u64,
 }
 
 #[derive(Args, Debug)]

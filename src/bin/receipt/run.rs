@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::previous;
 use crate::sources::Disk;
 use crate::terminal;
-use receipt::pipeline::{self, Verified, VerifyOptions};
+use receipt::pipeline::{self, ReplayPlan, Verified, VerifyOptions};
 use receipt::receipt::document::{Detail, Verdict};
 use receipt::report::{Excerpt, Shown, Style};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,9 @@ impl Run {
         let disk = Disk::default();
         let inputs: Vec<_> = paths.iter().map(|path| Disk::name(path)).collect();
         let previous = previous::load(read.previous.as_deref())?;
-        let options = VerifyOptions { detail, partial: read.partial, previous };
+        let plan = || ReplayPlan { targets: read.replay_targets, ..ReplayPlan::default() };
+        let replay = (!read.no_replay).then(plan);
+        let options = VerifyOptions { detail, partial: read.partial, previous, replay };
         let verified = pipeline::verify(&disk, &inputs, &options)?;
         let names: Vec<String> = inputs.iter().map(ToString::to_string).collect();
         Ok(Run { disk, subject: names.join(" "), verified })

@@ -14,7 +14,7 @@ pub(super) fn judged(run: &Run) -> Vec<(String, String)> {
     let mut clock = Clock::new(&run.contract, run.resume.as_ref(), false);
     for (window, ledger) in &run.tallied() {
         let (contract, resume) = (&run.contract, run.resume.as_ref());
-        let judged = Judged { contract, resume, window, ledger, clock: &clock.observe(window) };
+        let judged = Judged { contract, resume, window, ledger, clock: &clock.observe(window), coordinates: None };
         for rule in ARITHMETIC {
             if let Check::Window(check) = rule.check {
                 check(&judged, &mut findings);

@@ -67,7 +67,14 @@ fn judged(
     let mut ledger = Ledger::new(contract, resume);
     let mut findings = Findings::default();
     for window in windows {
-        let judged = Judged { contract, resume, window, ledger: &ledger.tally(window), clock: &clock.observe(window) };
+        let judged = Judged {
+            contract,
+            resume,
+            window,
+            ledger: &ledger.tally(window),
+            clock: &clock.observe(window),
+            coordinates: None,
+        };
         for rule in rules {
             if let Check::Window(check) = rule.check {
                 check(&judged, &mut findings);

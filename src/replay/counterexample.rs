@@ -1,0 +1,126 @@
+//! The recipes on the windows where a mean of means drifts most.
+use super::choice::Plan;
+use super::choice::Planned;
+use super::drift::Drift;
+use super::execute::Settings;
+use super::interpret::Gradient;
+use super::interpret::Interpreter;
+use super::machine::Sweep;
+use super::recipes::Recipe;
+use super::reference::Reference;
+use super::script::Script;
+use super::trace::Counterexample;
+use super::trace::RecipeTrace;
+use super::window::furthest_weights;
+use crate::manifest::event::Outcome;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Windows on which every recipe is executed.
+const WINDOWS: usize = 3;
+
+/// Bytes of microbatch gradients that are kept so that recipes can share them.
+const SHARED: usize = 256 << 20;
+
+/// The worst windows of a plan, each with its reference and the window before it.
+#[derive(Debug)]
+pub struct Worst {
+    /// By window index.
+    windows: BTreeMap<u64, Option<Arranged>>,
+    before: Option<(Arc<Script>, Reference)>,
+}
+
+#[derive(Clone, Debug)]
+struct Arranged {
+    script: Script,
+    reference: Reference,
+    before: Option<(Script, Reference)>,
+}
+
+impl Worst {
+    /// Chooses: judged, applied, with the largest relative drift of a mean of means; of equals the first.
+    pub fn of(plan: &Plan) -> Self {
+        let judged = plan.windows.iter().filter(|planned| planned.is_judged);
+        let mut applied: Vec<&Script> =
+            judged.map(|planned| &*planned.script).filter(|script| script.outcome == Some(Outcome::Applied)).collect();
+        applied.sort_by(|a, b| b.mean_of_means.total_cmp(&a.mean_of_means).then(a.window.cmp(&b.window)));
+        let windows = applied.iter().take(WINDOWS).map(|script| (script.window, None)).collect();
+        Worst { windows, before: None }
+    }
+
+    /// Takes down what is needed of a window once its reference is known.
+    pub fn observe(&mut self, planned: &Planned, reference: &Reference) {
+        if let Some(slot) = self.windows.get_mut(&planned.script.window)
+            && planned.is_judged
+        {
+            let before = self.before.take().filter(|_| planned.follows);
+            *slot = Some(Arranged {
+                script: planned.script.as_declared(),
+                reference: reference.clone(),
+                before: before.map(|(script, reference)| (script.as_declared(), reference)),
+            });
+        }
+        self.before = Some((Arc::clone(&planned.script), reference.clone()));
+    }
+
+    /// Executes every recipe on every window; each is given where its gradient drifts most.
+    pub fn counterexamples(self, settings: Settings<'_>) -> Vec<Counterexample> {
+        let mut found: BTreeMap<Recipe, Counterexample> = BTreeMap::new();
+        for arranged in self.windows.into_values().flatten() {
+            let shared = arranged.gradients(settings);
+            for &recipe in settings.recipes {
+                let Some(drift) = arranged.drift(recipe, settings, &shared) else { continue };
+                let counterexample = Counterexample { recipe, window: arranged.script.window, drift };
+                let further = |other: &Counterexample| drift.gradient.relative() > other.drift.gradient.relative();
+                if found.get(&recipe).is_none_or(further) {
+                    found.insert(recipe, counterexample);
+                }
+            }
+        }
+        found.into_values().collect()
+    }
+}
+
+impl Arranged {
+    /// Every microbatch's gradient at the window's beginning, where they are few enough to be kept.
+    fn gradients(&self, settings: Settings<'_>) -> BTreeMap<(usize, u64), Gradient> {
+        let parameters = settings.machine.initial().parameters.values().len();
+        let mut shared = BTreeMap::new();
+        if self.script.passes().count().saturating_mul(parameters * size_of::<f64>()) <= SHARED {
+            let mut interpreter = Interpreter::new(settings.machine, settings.ranks, settings.reduction);
+            interpreter.set_states(&self.reference.before);
+            interpreter.window(&self.script, |contribution| {
+                let gradient = Gradient { seed: contribution.seed, values: contribution.gradient.clone() };
+                shared.insert((contribution.rank, contribution.pass.index), gradient);
+            });
+        }
+        shared
+    }
+
+    /// What the recipe does; `None` where it cannot differ, or its gradient overflows.
+    fn drift(
+        &self,
+        recipe: Recipe,
+        settings: Settings<'_>,
+        shared: &BTreeMap<(usize, u64), Gradient>,
+    ) -> Option<RecipeTrace> {
+        let full = self.reference.gradient.as_ref()?;
+        let script = recipe.rewrite(&self.script)?;
+        let mut interpreter = Interpreter::new(settings.machine, settings.ranks, settings.reduction);
+        if recipe == Recipe::OverwriteCotangent {
+            interpreter.sweep(Sweep::Overwriting);
+        }
+        if recipe.begins_before() {
+            let (before, reference) = self.before.as_ref()?;
+            interpreter.set_states(&reference.before);
+            interpreter.window(&recipe.rewrite_before(before), |_| {});
+        }
+        interpreter.set_states(&self.reference.before);
+        interpreter.share(shared);
+        let seen = interpreter.window(&script, |_| {});
+        let own = seen.iter().filter(|seen| seen.steps > 0).map(|seen| Drift::between(&seen.consumed, &full.consumed));
+        let gradient = own.reduce(|worst, drift| if drift.exceeds(&worst) { drift } else { worst })?;
+        let (_, weights) = furthest_weights(interpreter.states(), &self.reference.after);
+        Some(RecipeTrace { gradient, weights })
+    }
+}

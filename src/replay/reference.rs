@@ -1,0 +1,101 @@
+//! The full batch: all of a window's rows in one update under the contract's clock.
+use super::machine::Machine;
+use super::machine::State;
+use super::machine::Sweep;
+use super::rows::Batch;
+use super::script::Script;
+use crate::autograd::arena::Arena;
+use crate::autograd::gradients::Gradients;
+use crate::manifest::event::Outcome;
+use std::sync::Arc;
+
+/// What one big batch did in a window.
+#[derive(Clone, Debug)]
+pub struct Reference {
+    /// Parameters and moments before the update.
+    pub before: Arc<State>,
+    /// The same after it; the very same where there was no update.
+    pub after: Arc<State>,
+    /// Its gradient; `None` where the window made no update, or the gradient overflowed.
+    pub gradient: Option<Arc<FullGradient>>,
+    /// Whether the gradient overflowed although the run's update was applied.
+    pub overflowed: bool,
+}
+
+/// The gradient of the full batch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FullGradient {
+    /// In the loss scale's unit.
+    pub scaled: Vec<f64>,
+    /// Before it was clipped.
+    pub unscaled: Vec<f64>,
+    /// As the optimizer consumed it.
+    pub consumed: Vec<f64>,
+}
+
+/// Makes one update after another.
+#[derive(Debug)]
+pub struct FullBatch<'a> {
+    machine: &'a Machine,
+    state: Arc<State>,
+    gradients: Gradients,
+    arena: Arena,
+}
+
+impl<'a> FullBatch<'a> {
+    /// Before the first window.
+    pub fn new(machine: &'a Machine) -> Self {
+        let gradients = Gradients::zeros(&machine.initial().parameters);
+        FullBatch { machine, state: Arc::new(machine.initial().clone()), gradients, arena: Arena::default() }
+    }
+
+    /// The next window's update; none where the run made none.
+    pub fn window(&mut self, script: &Script) -> Reference {
+        let before = Arc::clone(&self.state);
+        let idle = |overflowed| Reference {
+            before: Arc::clone(&before),
+            after: Arc::clone(&before),
+            gradient: None,
+            overflowed,
+        };
+        if script.outcome != Some(Outcome::Applied) {
+            return idle(false);
+        }
+        if !self.backward(script) {
+            return idle(true);
+        }
+        let declared = &script.declared;
+        let scaled = self.gradients.values().to_vec();
+        self.gradients.divide(declared.loss_scale);
+        let unscaled = self.gradients.values().to_vec();
+        self.gradients.scale(declared.clip);
+        let mut state = (*before).clone();
+        let State { parameters, optimizer } = &mut state;
+        let step = optimizer.step(declared.learning_rate, parameters.values_mut(), self.gradients.values());
+        if step.is_err() {
+            return idle(true);
+        }
+        self.state = Arc::new(state);
+        let consumed = self.gradients.values().to_vec();
+        let gradient = Some(Arc::new(FullGradient { scaled, unscaled, consumed }));
+        Reference { before, after: Arc::clone(&self.state), gradient, overflowed: false }
+    }
+
+    /// The scaled gradient of all rows; whether it is finite. Microbatches of one weight go through together.
+    fn backward(&mut self, script: &Script) -> bool {
+        self.gradients.clear();
+        let passes: Vec<_> = script.passes().filter(|(_, pass)| pass.valid_targets > 0).collect();
+        let reduction = script.declared.counts.reduction as f64;
+        passes.chunk_by(|(_, a), (_, b)| a.declared == b.declared).all(|group| {
+            let seed = script.declared.loss_scale * (group[0].1.declared / reduction);
+            let batches = group.iter().map(|(rank, pass)| Batch {
+                window: script.window,
+                rank: *rank,
+                index: pass.index,
+                targets: pass.valid_targets,
+            });
+            let (gradients, arena) = (&mut self.gradients, &mut self.arena);
+            self.machine.backward(&self.state.parameters, batches, seed, Sweep::Adding, gradients, arena).is_ok()
+        })
+    }
+}
