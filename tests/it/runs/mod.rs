@@ -5,7 +5,7 @@ pub(crate) mod edit;
 use crate::reader::run::{Disk, path};
 use receipt::finding::{Code, Severity};
 use receipt::manifest::source::{Memory, SourceName, Sources};
-use receipt::pipeline::{self, Verified, VerifyOptions};
+use receipt::pipeline::{self, ReplayPlan, Verified, VerifyOptions};
 use receipt::receipt::document::{Receipt, Verdict};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -26,10 +26,11 @@ pub(crate) fn verify_with(sources: &dyn Sources, inputs: &[SourceName], options:
     pipeline::verify(sources, inputs, options).expect("the inputs can be read")
 }
 
-/// Verifies what is on disk.
+/// Verifies what is on disk, as `receipt verify` does it: with a replay.
 pub(crate) fn verify_files(paths: &[PathBuf]) -> Verified {
     let inputs: Vec<SourceName> = paths.iter().cloned().map(SourceName::Path).collect();
-    verify_with(&Disk, &inputs, &VerifyOptions::default())
+    let replay = Some(ReplayPlan::default());
+    verify_with(&Disk, &inputs, &VerifyOptions { replay, ..VerifyOptions::default() })
 }
 
 /// Verifies one file whose bytes are at hand.
