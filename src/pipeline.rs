@@ -11,6 +11,7 @@ use crate::manifest::resume::Resume;
 use crate::manifest::source::{SourceName, Sources};
 use crate::manifest::window::Indexed;
 use crate::manifest::{self, Layout, Opened};
+use crate::numeric::rounding::Arithmetic;
 use crate::receipt::document::{Detail, Input, Options, RankInput};
 use crate::receipt::{Builder, Sealed};
 use crate::replay::{DEFAULT_TARGETS, Recipe, Request};
@@ -40,6 +41,10 @@ pub struct VerifyOptions {
 pub struct ReplayPlan {
     /// Targets of all windows together.
     pub targets: u64,
+    /// The seed of the decoder and its rows, where it is not the manifest's.
+    pub seed: Option<Count>,
+    /// The arithmetic to emulate, where it is not the contract's.
+    pub precision: Option<Arithmetic>,
     /// The recipes that are executed on the worst windows.
     pub recipes: Vec<Recipe>,
     /// Threads; they change no bit.
@@ -53,10 +58,19 @@ impl Default for ReplayPlan {
     fn default() -> Self {
         ReplayPlan {
             targets: DEFAULT_TARGETS,
+            seed: None,
+            precision: None,
             recipes: Recipe::ALL.to_vec(),
             threads: thread::available_parallelism().map_or(1, NonZero::get),
             progress: Arc::new(|_, _| {}),
         }
+    }
+}
+
+impl ReplayPlan {
+    /// The manifest's decoder, with what the plan has otherwise.
+    fn model(&self, manifest: &ReplayOptions) -> ReplayOptions {
+        ReplayOptions { seed: self.seed.unwrap_or(manifest.seed), ..manifest.clone() }
     }
 }
 
@@ -108,8 +122,10 @@ pub fn verify(
     let (judgement, streams) = match &contract {
         Some(contract) => {
             let declared = Declared { contract, resume: resume.as_ref(), partial: options.partial };
-            let request = options.replay.as_ref().map(|plan| Request {
-                options: &replay,
+            let model = options.replay.as_ref().map(|plan| plan.model(&replay));
+            let request = options.replay.as_ref().zip(model.as_ref()).map(|(plan, model)| Request {
+                options: model,
+                precision: plan.precision,
                 targets: plan.targets,
                 recipes: &plan.recipes,
                 threads: plan.threads,

@@ -84,9 +84,9 @@ impl Worst {
 impl Arranged {
     /// Every microbatch's gradient at the window's beginning, where they are few enough to be kept.
     fn gradients(&self, settings: Settings<'_>) -> BTreeMap<(usize, u64), Gradient> {
-        let parameters = settings.machine.initial().parameters.values().len();
+        let bytes = size_of_val(settings.machine.initial().parameters.values());
         let mut shared = BTreeMap::new();
-        if self.script.passes().count().saturating_mul(parameters * size_of::<f64>()) <= SHARED {
+        if self.script.passes().count().saturating_mul(bytes) <= SHARED {
             let mut interpreter = Interpreter::new(settings.machine, settings.ranks, settings.reduction);
             interpreter.set_states(&self.reference.before);
             interpreter.window(&self.script, |contribution| {

@@ -297,8 +297,8 @@ fn scale_move(window: &Window, clock: &WindowClock) -> Option<ScaleMove> {
         Event::ScalerUpdate(update) => Some(update.loss_scale.get()),
         _ => None,
     })?;
-    let strange = clock.ranks.iter().flat_map(|rank| &rank.strange_scales);
-    let strange = strange.filter(|sighting| sighting.field == "/scaler_update/loss_scale").last();
+    let mut strange = clock.ranks.iter().flat_map(|rank| &rank.strange_scales);
+    let strange = strange.rfind(|sighting| sighting.field == "/scaler_update/loss_scale");
     let reference = strange.and_then(|sighting| sighting.expected.first().copied()).unwrap_or(recorded);
     Some(ScaleMove { run: recorded, reference })
 }

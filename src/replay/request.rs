@@ -13,6 +13,7 @@ use crate::autograd::gradients::Reduction;
 use crate::manifest::contract::Contract;
 use crate::manifest::contract::Reduction as DeclaredReduction;
 use crate::manifest::replay::ReplayOptions;
+use crate::numeric::rounding::Arithmetic;
 use crate::numeric::tolerance::Tolerance;
 use std::fmt;
 
@@ -27,6 +28,8 @@ const STATES: usize = 1 << 30;
 pub struct Request<'a> {
     /// The decoder and its rows.
     pub options: &'a ReplayOptions,
+    /// The arithmetic to emulate where it is not the contract's.
+    pub precision: Option<Arithmetic>,
     /// Targets of all windows together.
     pub targets: u64,
     /// The recipes that are executed on the worst windows.
@@ -80,6 +83,8 @@ impl<'a> Replay<'a> {
     pub fn finish(self) -> Replayed {
         let Replay { request, contract, choice, .. } = self;
         let plan = choice.finish();
+        let other = request.precision.map(|precision| in_precision(contract, precision));
+        let contract = other.as_ref().unwrap_or(contract);
         let about = About { contract, model: request.options, lists_windows: request.lists_windows };
         match Self::machine(contract, request) {
             Ok(machine) => {
@@ -117,4 +122,9 @@ impl<'a> Replay<'a> {
         let total = plan.targets();
         execute(settings, plan, |done| (request.progress)(done, total))
     }
+}
+
+/// The contract in another arithmetic; the loss is in the one that goes with it.
+fn in_precision(contract: &Contract, precision: Arithmetic) -> Contract {
+    Contract { precision, loss_precision: None, ..contract.clone() }
 }

@@ -3,6 +3,7 @@
 //! Nothing here prints, reads or asks the environment: width and colour come in as parameters. What a report says is
 //! built once, as the blocks of `layout`, and each format renders the blocks; so another format is another renderer.
 //! Invariant: text from a manifest is made harmless where it is rendered, and nowhere before.
+pub mod execution;
 pub mod explain;
 pub mod findings;
 pub mod headline;

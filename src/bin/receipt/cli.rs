@@ -1,6 +1,8 @@
 //! The command line's definition.
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use receipt::replay::DEFAULT_TARGETS;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use receipt::canonical::Count;
+use receipt::replay::{DEFAULT_TARGETS, Recipe};
 use std::path::PathBuf;
 
 /// Proves from what a training loop recorded that gradient accumulation made the update one big batch would have made.
@@ -35,6 +37,8 @@ pub(crate) enum Command {
     Verify(VerifyArgs),
     /// Say what a run did, what it means and what to change; or show a rule's page.
     Explain(ExplainArgs),
+    /// Execute the recorded events on a small decoder, beside the full batch and known wrong recipes.
+    Replay(ReplayArgs),
     /// Check that a receipt's hash holds and, with the manifest, that it can be derived again.
     Check(CheckArgs),
     /// List all rules.
@@ -120,6 +124,52 @@ pub(crate) struct ExplainArgs {
 pub(crate) enum ExplainFormat {
     Text,
     Markdown,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ReplayArgs {
+    /// One run, as for `verify`.
+    #[arg(required = true, value_name = "MANIFEST")]
+    pub(crate) manifests: Vec<PathBuf>,
+    /// The run still goes on or crashed: leave out the window that is still open.
+    #[arg(long)]
+    pub(crate) partial: bool,
+    /// How many targets are executed; of a longer run the windows that matter most are.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_TARGETS)]
+    pub(crate) replay_targets: u64,
+    /// The arithmetic to emulate instead of the contract's.
+    #[arg(long, value_enum)]
+    pub(crate) precision: Option<PrecisionArg>,
+    /// The seed of decoder and rows instead of the manifest's.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(..=Count::MAX.get()))]
+    pub(crate) seed: Option<u64>,
+    /// Execute this wrong recipe on the worst windows; may be given several times. All of them where it is not given.
+    #[arg(long, value_name = "NAME", value_parser = recipes())]
+    pub(crate) recipe: Vec<Recipe>,
+    /// What to print: tables for people, or the receipt's `replay`.
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: ReplayFormat,
+}
+
+/// A recipe by its name.
+fn recipes() -> impl TypedValueParser<Value = Recipe> {
+    let known = |name: String| Recipe::named(&name).expect("bug: a name that clap let in");
+    PossibleValuesParser::new(Recipe::ALL.map(Recipe::name)).map(known)
+}
+
+/// An arithmetic to emulate.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum PrecisionArg {
+    Float64,
+    Float32,
+    Bfloat16,
+    Float16,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ReplayFormat {
+    Text,
+    Json,
 }
 
 #[derive(Args, Debug)]

@@ -9,6 +9,7 @@ mod output;
 mod previous;
 mod reference;
 mod refuse;
+mod replay;
 mod run;
 mod sources;
 mod terminal;
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
     let done = match &command {
         Command::Verify(args) => verify::run(args, color),
         Command::Explain(args) => explain::run(args, color),
+        Command::Replay(args) => replay::run(args, color),
         Command::Check(args) => check::run(args),
         Command::Rules => reference::rules(color),
         Command::Schema(args) => reference::schema(args),

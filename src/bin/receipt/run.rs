@@ -20,13 +20,22 @@ pub(crate) struct Run {
 impl Run {
     /// Reads and judges what was named.
     pub(crate) fn verify(paths: &[PathBuf], read: &ReadArgs, detail: Detail) -> Result<Self, Failure> {
-        let disk = Disk::default();
-        let inputs: Vec<_> = paths.iter().map(|path| Disk::name(path)).collect();
         let previous = previous::load(read.previous.as_deref())?;
         let plan = || ReplayPlan { targets: read.replay_targets, ..ReplayPlan::default() };
         let replay = (!read.no_replay).then(plan);
-        let options = VerifyOptions { detail, partial: read.partial, previous, replay };
-        let verified = pipeline::verify(&disk, &inputs, &options)?;
+        Run::with(paths, &VerifyOptions { detail, partial: read.partial, previous, replay })
+    }
+
+    /// Reads, judges and executes what was named.
+    pub(crate) fn replay(paths: &[PathBuf], partial: bool, plan: ReplayPlan) -> Result<Self, Failure> {
+        let options = VerifyOptions { detail: Detail::Windows, partial, previous: None, replay: Some(plan) };
+        Run::with(paths, &options)
+    }
+
+    fn with(paths: &[PathBuf], options: &VerifyOptions) -> Result<Self, Failure> {
+        let disk = Disk::default();
+        let inputs: Vec<_> = paths.iter().map(|path| Disk::name(path)).collect();
+        let verified = pipeline::verify(&disk, &inputs, options)?;
         let names: Vec<String> = inputs.iter().map(ToString::to_string).collect();
         Ok(Run { disk, subject: names.join(" "), verified })
     }

@@ -15,6 +15,7 @@ mod worst;
 
 use super::Shown;
 use super::Style;
+use super::execution;
 use super::headline::Headline;
 use super::layout::Block;
 use super::layout::Line;
@@ -83,6 +84,7 @@ fn sections(shown: &Shown<'_>, window: Option<u64>) -> Result<Vec<Section>, NoSu
         happened::section(receipt),
         recipe::section(receipt),
         drift::section(receipt),
+        execution::section(receipt),
         worst::section(shown),
         change::section(receipt),
         counterexample::section(receipt),
