@@ -18,6 +18,7 @@ mod properties;
 mod reader;
 mod readme;
 mod recorded;
+mod replay;
 mod resumption;
 mod rule_pages;
 mod runs;

@@ -1,5 +1,5 @@
 //! Every leaf of a manifest is bound, and every witnessed kind of leaf fires its rule when it is changed beyond
-//! tolerance, in runs that recorded what it is compared with. The table is that of `docs/method.md` §18.
+//! tolerance, in runs that recorded what it is compared with. The table is that of `docs/method.md` §19.
 mod docs;
 mod small;
 mod table;

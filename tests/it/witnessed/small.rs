@@ -45,6 +45,40 @@ fn cosine() -> Value {
     )
 }
 
+/// Parameters that follow from recorded gradients by the declared optimizer, at the contract's own rate: plain numbers
+/// of `torch.optim.AdamW` (PyTorch 2.6, the golden file's `adamw_scalar`), and of SGD by hand.
+fn followed(optimizer: Value, gradients: &[[f64; 2]], values: &[[f64; 2]]) -> Value {
+    let contract = json!({"formula": "token-mean/1", "accumulation_steps": 1, "optimizer": optimizer,
+        "gradient_basis": {"kind": "coordinates", "dimension": 2}});
+    let mut events = vec![json!({"parameters": {"values": values[0]}})];
+    for (w, (gradient, after)) in gradients.iter().zip(&values[1..]).enumerate() {
+        let w = w as u64;
+        events.push(backward(w, &format!("m{w}"), 2, 1.0, 0.5, json!({})));
+        events.push(json!({"logged": {"window": w, "gradient": gradient}}));
+        events.push(json!({"optimizer_step": {"window": w, "outcome": "applied"}}));
+        events.push(json!({"parameters": {"values": after}}));
+        events.push(json!("zero_grad"));
+    }
+    run(contract, &[json!(events)])
+}
+
+fn followed_adamw() -> Value {
+    let optimizer = json!({"name": "adamw", "learning_rate": 0.01, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8,
+        "weight_decay": 0.01});
+    let values = [
+        [0.5, -0.25],
+        [0.4899500009999999, -0.23997500049999998],
+        [0.48072319522045903, -0.23728763277181758],
+        [0.4758382046723898, -0.23520511113222492],
+    ];
+    followed(optimizer, &[[0.1, -0.2], [0.3, 0.1], [-0.1, 0.0]], &values)
+}
+
+fn followed_sgd() -> Value {
+    let optimizer = json!({"name": "sgd", "learning_rate": 0.5, "momentum": 0.5, "weight_decay": 0.25});
+    followed(optimizer, &[[0.5, -0.25], [0.25, 0.5]], &[[1.0, -2.0], [0.625, -1.625], [0.234375, -1.484375]])
+}
+
 /// Stages of K, a constant rate that ticks by epoch, labels counted before the shift, some coordinates only.
 fn staged() -> Value {
     let contract = json!({"formula": "unshifted-count/1", "require": ["weights"],
@@ -185,5 +219,5 @@ pub(super) fn resuming() -> (Value, Sealed) {
 
 /// All of them that stand alone.
 pub(super) fn alone() -> Vec<Value> {
-    vec![cosine(), staged(), dropping(), sketched(), synchronous()]
+    vec![cosine(), staged(), dropping(), sketched(), synchronous(), followed_adamw(), followed_sgd()]
 }
