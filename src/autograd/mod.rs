@@ -23,6 +23,7 @@ pub mod rotary;
 pub mod rows;
 pub mod tape;
 pub mod tensor;
+pub mod ticket;
 
 #[cfg(test)]
 mod gradcheck;
@@ -35,3 +36,4 @@ pub use primitive::Primitive;
 pub use reverse::Cotangents;
 pub use tape::{Options, Tape, Var};
 pub use tensor::{Shape, Tensor};
+pub use ticket::Ticket;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::autograd::rotary::RotaryTable;
 use crate::autograd::rows::Rows;
 use crate::autograd::tensor::{Shape, Tensor, View};
+use crate::autograd::ticket::Ticket;
 
 /// The most inputs a primitive may have.
 pub const MAX_INPUTS: usize = 3;
@@ -76,6 +77,8 @@ pub enum Setting {
     Rotary(Arc<RotaryTable>, Arc<Rows>),
     /// Attention: rows of positions, number of heads side by side.
     Heads(Arc<Rows>, usize),
+    /// Dropout: which random words decide.
+    Dropout(Ticket),
 }
 
 impl Setting {
@@ -106,6 +109,11 @@ impl Setting {
     pub(super) fn heads(&self) -> (&Rows, usize) {
         let Self::Heads(rows, heads) = self else { panic!("bug: {self:?} is no attention setting") };
         (rows, *heads)
+    }
+
+    pub(super) fn ticket(&self) -> &Ticket {
+        let Self::Dropout(ticket) = self else { panic!("bug: {self:?} is no dropout ticket") };
+        ticket
     }
 }
 

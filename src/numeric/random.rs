@@ -14,6 +14,18 @@ pub fn mix(word: u64) -> u64 {
     word ^ (word >> 31)
 }
 
+/// Word number `position`, counted from 0, of the stream that starts after `seed`: no word before it is needed.
+#[must_use]
+pub fn word_at(seed: u64, position: u64) -> u64 {
+    mix(seed.wrapping_add(GOLDEN_GAMMA.wrapping_mul(position.wrapping_add(1))))
+}
+
+/// A word as a number in [0, 1) with 53 random bits: `(word >> 11) · 2^-53`.
+#[must_use]
+pub fn unit(word: u64) -> f64 {
+    (word >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
+}
+
 /// The stream of words that starts after `seed`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SplitMix64 {
@@ -35,7 +47,7 @@ impl SplitMix64 {
 
     /// A number in [-1, 1) with 53 random bits: `2 · (word >> 11) · 2^-53 - 1`.
     pub fn symmetric(&mut self) -> f64 {
-        2.0 * ((self.word() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)) - 1.0
+        2.0 * unit(self.word()) - 1.0
     }
 }
 
@@ -51,6 +63,14 @@ mod tests {
             words,
             [16294208416658607535, 7960286522194355700, 487617019471545679, 17909611376780542444, 1961750202426094747]
         );
+    }
+
+    #[test]
+    fn a_word_is_known_from_its_position() {
+        let mut stream = SplitMix64::new(u64::MAX - 3);
+        for position in 0..100 {
+            assert_eq!(word_at(u64::MAX - 3, position), stream.word());
+        }
     }
 
     #[test]

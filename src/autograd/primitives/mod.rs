@@ -19,6 +19,7 @@ registry! {
     softmax,
     rope,
     causal_attention,
+    dropout,
     cross_entropy,
     head_cross_entropy,
 }
