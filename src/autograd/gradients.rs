@@ -11,6 +11,19 @@ pub struct Gradients {
     pub(super) values: Vec<f64>,
 }
 
+/// The first element in which two gradients differ.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// The parameter's name.
+    pub parameter: String,
+    /// The element of that parameter, row after row.
+    pub element: usize,
+    /// The one gradient's.
+    pub left: f64,
+    /// The other's.
+    pub right: f64,
+}
+
 /// How the gradients of several ranks become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
@@ -55,6 +68,20 @@ impl Gradients {
     #[must_use]
     pub fn is_finite(&self) -> bool {
         self.values.iter().fold(true, |finite, x| finite & x.is_finite())
+    }
+
+    /// The first element, in the order of the parameters, in which two gradients differ by more than
+    /// `tolerance` · (1 + |left|); 0 compares bits, but for the sign of zero.
+    #[must_use]
+    pub fn first_difference(&self, other: &Self, tolerance: f64) -> Option<Difference> {
+        self.layout.tensors.iter().find_map(|tensor| {
+            let (ours, theirs) = (&self.values[tensor.span.clone()], &other.values[tensor.span.clone()]);
+            let differs =
+                |(a, b): (&f64, &f64)| (a - b).abs() > tolerance * (1.0 + a.abs()) || a.is_nan() != b.is_nan();
+            let element = ours.iter().zip(theirs).position(differs)?;
+            let (left, right) = (ours[element], theirs[element]);
+            Some(Difference { parameter: tensor.name.clone(), element, left, right })
+        })
     }
 
     /// Sets every element to zero.

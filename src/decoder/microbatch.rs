@@ -70,6 +70,35 @@ impl Microbatch {
         Self { ids, targets, rows, partition: Partition::Training }
     }
 
+    /// Rows that hold several documents each, one after the other: every document is [`BEGIN`] and its bytes. Of a row's
+    /// tokens all but the last are inputs, and a position's target is the next token of the *same* document: the last of a
+    /// document has none, and none is [`BEGIN`]. Attention and rotary positions begin anew with each document (a
+    /// block-diagonal causal mask), so that the context limits documents, not rows. Rows are padded on the right to the
+    /// longest. A document of p bytes has p targets, as in [`Self::of_texts`], and the same gradient.
+    #[must_use]
+    pub fn of_packed<T: AsRef<[u8]>>(rows: &[Vec<T>]) -> Self {
+        let tokens = |row: &Vec<T>| row.iter().map(|document| document.as_ref().len() + 1).sum::<usize>();
+        let longest = rows.iter().map(|row| tokens(row).saturating_sub(1)).max().unwrap_or(0);
+        let (mut ids, mut targets, mut lengths) = (vec![], vec![], vec![]);
+        for row in rows {
+            let start = ids.len();
+            for (index, document) in row.iter().enumerate() {
+                let bytes = document.as_ref().iter().map(|&byte| u32::from(byte));
+                // The row's last token is nobody's input.
+                let inputs = bytes.len() + usize::from(index + 1 < row.len());
+                ids.extend(std::iter::once(BEGIN).chain(bytes.clone()).take(inputs));
+                targets.extend(bytes.map(Some).chain(std::iter::once(None)).take(inputs));
+                lengths.push(inputs);
+            }
+            let padding = start + longest - ids.len();
+            lengths.extend(std::iter::repeat_n(1, padding));
+            ids.resize(start + longest, PAD);
+            targets.resize(start + longest, None);
+        }
+        let (ids, targets, rows) = (ids.into(), targets.into(), Arc::new(Rows::packed(&lengths)));
+        Self { ids, targets, rows, partition: Partition::Training }
+    }
+
     /// The same for another purpose.
     #[must_use]
     pub fn in_partition(self, partition: Partition) -> Self {
@@ -124,6 +153,17 @@ mod tests {
         let targets = [Some(104), Some(105), None, None, Some(108), Some(111), Some(115), Some(115)];
         assert_eq!(microbatch.targets(), targets);
         assert_eq!((microbatch.grid(), microbatch.valid_targets()), ([2, 4], 6));
+    }
+
+    #[test]
+    fn packed_documents_are_kept_apart() {
+        let microbatch = Microbatch::of_packed(&[vec!["hi", "a"], vec!["b"]]);
+        assert_eq!(microbatch.ids(), [257, 104, 105, 257, 257, 256, 256, 256]);
+        let targets = [Some(104), Some(105), None, Some(97), Some(98), None, None, None];
+        assert_eq!(microbatch.targets(), targets);
+        assert_eq!(microbatch.rows().iter().collect::<Vec<_>>(), [0..3, 3..4, 4..5, 5..6, 6..7, 7..8]);
+        assert_eq!(microbatch.valid_targets(), 4);
+        assert_eq!(Microbatch::of_packed::<&str>(&[vec![]]).valid_targets(), 0);
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod engine_determinism;
 mod engine_fixtures;
 mod engine_golden;
 mod engine_operations;
+mod engine_packed;
 mod engine_precision;
 mod engine_sweeps;
 mod engine_update;
