@@ -1,5 +1,6 @@
 //! The buffers of a tape, kept from one tape to the next so that a warm tape allocates nothing.
 
+use crate::autograd::recompute::{Reruns, Segment};
 use crate::autograd::tape::{Node, Var};
 
 /// Everything a [`crate::autograd::Tape`] writes. Hand the same arena to one tape after another.
@@ -8,6 +9,12 @@ pub struct Arena {
     pub(super) nodes: Vec<Node>,
     /// Which node stands for each parameter.
     pub(super) parameter_vars: Vec<Option<Var>>,
+    /// What is kept of each segment that will be run again.
+    pub(super) segments: Vec<Segment>,
+    /// How often steps were run again.
+    pub(super) reruns: Reruns,
+    /// Whether a segment's second run is believed without looking: a mistake on purpose.
+    pub(super) is_unchecked: bool,
     /// Output of each node; empty for parameters, which are borrowed.
     pub(super) values: Slots,
     /// What each node saved for its derivatives.
@@ -46,6 +53,17 @@ impl Slots {
         std::mem::take(&mut self.buffers[index])
     }
 
+    /// Copies buffer `from` into buffer `to`.
+    pub(super) fn copy(&mut self, from: usize, to: usize) {
+        if from != to {
+            let source = self.take_any(from);
+            let mut copy = self.take(to, source.len());
+            copy.copy_from_slice(&source);
+            self.put(from, source);
+            self.put(to, copy);
+        }
+    }
+
     /// Puts a buffer back.
     pub(super) fn put(&mut self, index: usize, buffer: Vec<f64>) {
         self.buffers[index] = buffer;
@@ -61,11 +79,25 @@ impl Slots {
 }
 
 impl Arena {
+    /// Steps of which a recipe is held: 0 once a backward pass has released its tape.
+    #[must_use]
+    pub fn recipes(&self) -> usize {
+        self.segments.iter().map(Segment::len).sum()
+    }
+
     /// Forgets the nodes of the last tape, but keeps the buffers.
     pub(super) fn reset(&mut self, parameters: usize) {
-        self.nodes.clear();
+        self.release();
+        self.reruns = Reruns::default();
+        self.is_unchecked = false;
         self.reached.clear();
         self.parameter_vars.clear();
         self.parameter_vars.resize(parameters, None);
+    }
+
+    /// Forgets nodes and recipes with what they refer to.
+    pub(super) fn release(&mut self) {
+        self.nodes.clear();
+        self.segments.clear();
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::autograd::gradients::Gradients;
+use crate::autograd::recompute::{Mismatch, Reruns};
 use crate::autograd::reverse::FanOut;
 use crate::autograd::tape::{Tape, Var};
 
@@ -14,17 +15,28 @@ pub struct Overflow {
     pub parameter: String,
 }
 
+/// Why a backward pass added nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotCommitted {
+    /// A gradient is not finite.
+    #[error(transparent)]
+    Overflow(#[from] Overflow),
+    /// Something that was run again was not what it was in the forward.
+    #[error(transparent)]
+    Recompute(#[from] Mismatch),
+}
+
 impl Tape<'_> {
-    /// Sweeps back from `output` with every element of its cotangent `seed`, adds the parameter gradients to
-    /// `gradients` if all of them and all sums are finite, and releases the tape, whose buffers go back to the arena.
+    /// [`Self::backward_checked`] for a tape on which nothing is run again.
     ///
     /// # Errors
     /// [`Overflow`]: nothing was added.
     ///
     /// # Panics
-    /// Where `gradients` belong to other parameters, which is a bug of the caller.
+    /// Where `gradients` belong to other parameters, which is a bug of the caller, and where something that was run again
+    /// came out differently.
     pub fn backward(self, output: Var, seed: f64, gradients: &mut Gradients) -> Result<(), Overflow> {
-        self.commit(output, seed, FanOut::Add, gradients)
+        self.commit(output, seed, FanOut::Add, gradients).map(|_| ()).map_err(overflow)
     }
 
     /// [`Self::backward`] without the additions at fan-out, in the order of the reverse sweep: a counterexample, wrong
@@ -36,16 +48,37 @@ impl Tape<'_> {
     /// # Panics
     /// As [`Self::backward`].
     pub fn backward_overwriting(self, output: Var, seed: f64, gradients: &mut Gradients) -> Result<(), Overflow> {
-        self.commit(output, seed, FanOut::Overwrite, gradients)
+        self.commit(output, seed, FanOut::Overwrite, gradients).map(|_| ()).map_err(overflow)
     }
 
-    fn commit(mut self, output: Var, seed: f64, fan_out: FanOut, gradients: &mut Gradients) -> Result<(), Overflow> {
+    /// Sweeps back from `output` with every element of its cotangent `seed`, adds the parameter gradients to
+    /// `gradients` if all of them and all sums are finite and whatever was run again was the same, and releases the tape
+    /// with its recipes; its buffers go back to the arena. Returns how often steps were run again.
+    ///
+    /// # Errors
+    /// [`NotCommitted`]: nothing was added.
+    ///
+    /// # Panics
+    /// Where `gradients` belong to other parameters, which is a bug of the caller.
+    pub fn backward_checked(self, output: Var, seed: f64, gradients: &mut Gradients) -> Result<Reruns, NotCommitted> {
+        self.commit(output, seed, FanOut::Add, gradients)
+    }
+
+    fn commit(
+        mut self,
+        output: Var,
+        seed: f64,
+        fan_out: FanOut,
+        gradients: &mut Gradients,
+    ) -> Result<Reruns, NotCommitted> {
         let (own, others) = (&self.parameters.layout, &gradients.layout);
         assert!(Arc::ptr_eq(own, others) || own == others, "bug: gradients of other parameters");
-        self.sweep_with(output, fan_out, |ct| ct.fill(seed));
-        self.stage(gradients)?;
+        let swept = self.sweep(output, fan_out, |ct| ct.fill(seed));
+        let staged = swept.map_err(NotCommitted::from).and_then(|()| Ok(self.stage(gradients)?));
+        self.arena.release();
+        staged?;
         std::mem::swap(&mut gradients.values, &mut self.arena.staged);
-        Ok(())
+        Ok(self.arena.reruns)
     }
 
     /// Writes what the gradients will be beside them.
@@ -68,6 +101,13 @@ impl Tape<'_> {
         }
         self.arena.staged = staged;
         overflow.map_or(Ok(()), Err)
+    }
+}
+
+fn overflow(not_committed: NotCommitted) -> Overflow {
+    match not_committed {
+        NotCommitted::Overflow(overflow) => overflow,
+        NotCommitted::Recompute(mismatch) => panic!("bug: {mismatch}"),
     }
 }
 

@@ -18,6 +18,8 @@ mod kernels;
 pub mod parameters;
 pub mod primitive;
 pub mod primitives;
+pub mod recompute;
+pub mod retained;
 mod reverse;
 pub mod rotary;
 pub mod rows;
@@ -29,7 +31,7 @@ pub mod ticket;
 mod gradcheck;
 
 pub use arena::Arena;
-pub use commit::Overflow;
+pub use commit::{NotCommitted, Overflow};
 pub use gradients::Gradients;
 pub use parameters::{ParameterId, Parameters};
 pub use primitive::Primitive;

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use crate::autograd::arena::Arena;
 use crate::autograd::primitive::{Done, MAX_INPUTS, Primitive};
+use crate::autograd::recompute::Mismatch;
 use crate::autograd::tape::{Source, Tape, Var};
 
 /// What happens to a contribution into a node that has a cotangent already.
@@ -36,37 +37,41 @@ impl Tape<'_> {
     /// The vector-Jacobian product: cotangents of all that `output` depends on. The tape may be swept again.
     ///
     /// # Panics
-    /// Where `ct` has not the output's length, which is a bug of the caller.
+    /// Where `ct` has not the output's length, which is a bug of the caller, and where something that was run again
+    /// came out differently.
     pub fn pullback(&mut self, output: Var, ct: &[f64]) -> Cotangents<'_> {
-        self.sweep(output, |buffer| buffer.copy_from_slice(ct));
+        let swept = self.sweep(output, FanOut::Add, |buffer| buffer.copy_from_slice(ct));
+        swept.unwrap_or_else(|mismatch| panic!("bug: {mismatch}"));
         Cotangents { arena: self.arena }
     }
 
     /// [`Self::pullback`] without the additions: nodes are visited in the given order, and a contribution into a
-    /// computed node overwrites what was there. A counterexample, wrong wherever a computed value is used twice.
+    /// computed node overwrites what was there. A counterexample, wrong wherever a computed value is used twice. Inside
+    /// what is run again it adds.
     ///
     /// # Panics
     /// As [`Self::pullback`].
     pub fn pullback_overwriting(&mut self, output: Var, ct: &[f64], order: &[Var]) -> Cotangents<'_> {
         self.seed(output, |buffer| buffer.copy_from_slice(ct));
         for &var in order {
-            self.visit(var, FanOut::Overwrite);
+            self.visit(var, FanOut::Overwrite).unwrap_or_else(|mismatch| panic!("bug: {mismatch}"));
         }
         Cotangents { arena: self.arena }
     }
 
     /// Sweeps back from `output`, whose cotangent `seed` writes.
-    pub(super) fn sweep(&mut self, output: Var, seed: impl FnOnce(&mut [f64])) {
-        self.sweep_with(output, FanOut::Add, seed);
-    }
-
-    /// [`Self::sweep`], or the same without the additions.
-    pub(super) fn sweep_with(&mut self, output: Var, fan_out: FanOut, seed: impl FnOnce(&mut [f64])) {
+    pub(super) fn sweep(
+        &mut self,
+        output: Var,
+        fan_out: FanOut,
+        seed: impl FnOnce(&mut [f64]),
+    ) -> Result<(), Mismatch> {
         self.seed(output, seed);
         let nodes: Range<usize> = 0..output.0 + 1;
         for index in nodes.rev() {
-            self.visit(Var(index), fan_out);
+            self.visit(Var(index), fan_out)?;
         }
+        Ok(())
     }
 
     fn seed(&mut self, output: Var, write: impl FnOnce(&mut [f64])) {
@@ -81,11 +86,35 @@ impl Tape<'_> {
     }
 
     /// Carries the cotangent of one node to its inputs.
-    fn visit(&mut self, var: Var, fan_out: FanOut) {
-        let Source::Applied(primitive) = self.arena.nodes[var.0].source else { return };
+    fn visit(&mut self, var: Var, fan_out: FanOut) -> Result<(), Mismatch> {
         if !self.arena.reached[var.0] {
-            return;
+            return Ok(());
         }
+        match self.arena.nodes[var.0].source {
+            Source::Input | Source::Parameter(_) => {}
+            Source::Applied(primitive) => self.differentiate(primitive, var, fan_out),
+            Source::Recomputed(segment) => self.differentiate_again(segment, var)?,
+        }
+        Ok(())
+    }
+
+    /// Runs a segment again and sweeps back through it. What it depends on is on the outer tape, where contributions
+    /// arrive in the order in which they would without recompute.
+    fn differentiate_again(&mut self, segment: usize, var: Var) -> Result<(), Mismatch> {
+        let (mark, output) = self.run_again(var, segment)?;
+        self.arena.cotangents.copy(var.0, output.0);
+        self.arena.reached[output.0] = true;
+        for index in (Self::first_after(&mark)..self.arena.nodes.len()).rev() {
+            self.visit(Var(index), FanOut::Add)?;
+            // What is after it has been swept: a segment further left is run again in its place.
+            self.arena.nodes.truncate(index);
+            self.arena.reached.truncate(index);
+        }
+        self.take_back(&mark);
+        Ok(())
+    }
+
+    fn differentiate(&mut self, primitive: &Primitive, var: Var, fan_out: FanOut) {
         let inputs = self.arena.nodes[var.0].inputs;
         let inputs = &inputs[..primitive.inputs];
         let mut buffers: [Vec<f64>; MAX_INPUTS] = Default::default();
@@ -122,7 +151,7 @@ impl Tape<'_> {
     fn merge(&mut self, into: Var, contribution: &[f64], fan_out: FanOut) {
         let node = &self.arena.nodes[into.0];
         let cotangent = self.arena.cotangents.get_mut(into.0);
-        if fan_out == FanOut::Overwrite && matches!(node.source, Source::Applied(_)) {
+        if fan_out == FanOut::Overwrite && matches!(node.source, Source::Applied(_) | Source::Recomputed(_)) {
             cotangent.copy_from_slice(contribution);
             return;
         }

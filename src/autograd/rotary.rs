@@ -68,6 +68,12 @@ impl RotaryTable {
         self.turns.len().checked_div(self.pairs).unwrap_or(0)
     }
 
+    /// Numbers that it holds: a cosine and a sine for each pair and position.
+    #[must_use]
+    pub fn values(&self) -> usize {
+        2 * self.turns.len()
+    }
+
     /// (cosine, sine) of each pair at `position`.
     #[must_use]
     pub fn at(&self, position: usize) -> &[(f64, f64)] {

@@ -29,6 +29,8 @@ pub(super) enum Source {
     Parameter(ParameterId),
     /// Computed.
     Applied(&'static Primitive),
+    /// Computed by a segment that left no tape, of that number in the arena; its input is the first.
+    Recomputed(usize),
 }
 
 /// One node. Its value and saved numbers stand in the arena under the same index.
@@ -152,11 +154,21 @@ impl<'a> Tape<'a> {
     ) -> Var {
         const { assert!(N <= MAX_INPUTS) };
         assert_eq!(N, primitive.inputs, "bug: {} takes {} inputs", primitive.name, primitive.inputs);
-        let index = self.arena.nodes.len();
         let mut places = [Var(0); MAX_INPUTS];
         places[..N].copy_from_slice(&inputs);
-        let mut node =
-            Node { source: Source::Applied(primitive), inputs: places, setting, shape: Shape::SCALAR, precision };
+        self.record(precision, primitive, places, setting)
+    }
+
+    /// The same with as many inputs as the primitive takes, the rest of the places being arbitrary.
+    pub(super) fn record(
+        &mut self,
+        precision: Precision,
+        primitive: &'static Primitive,
+        inputs: [Var; MAX_INPUTS],
+        setting: Setting,
+    ) -> Var {
+        let index = self.arena.nodes.len();
+        let mut node = Node { source: Source::Applied(primitive), inputs, setting, shape: Shape::SCALAR, precision };
         let mut value = self.arena.values.take_any(index);
         let mut saved = self.arena.saved.take_any(index);
         let call = self.call(&node);
@@ -224,6 +236,9 @@ impl fmt::Display for Tape<'_> {
                     for var in &node.inputs[..primitive.inputs] {
                         write!(f, " {}", var.0)?;
                     }
+                }
+                Source::Recomputed(segment) => {
+                    write!(f, "recompute {} {}", self.arena.segments[segment].len(), node.inputs[0].0)?;
                 }
             }
             writeln!(f, " {}", node.shape)?;

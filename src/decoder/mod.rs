@@ -5,6 +5,7 @@
 //! that an interpreter can put them in any order, the wrong ones included.
 
 pub mod config;
+pub mod dropout;
 pub mod initial;
 pub mod microbatch;
 pub mod model;
@@ -14,6 +15,7 @@ pub mod pass;
 pub mod update;
 
 pub use config::Config;
+pub use dropout::Dropout;
 pub use microbatch::{Microbatch, Partition};
-pub use model::Decoder;
+pub use model::{Blocks, Decoder};
 pub use update::Trainer;

@@ -6,10 +6,12 @@
 use std::sync::Arc;
 
 use crate::autograd::parameters::Parameters;
+use crate::autograd::recompute::Plan;
 use crate::autograd::rotary::{Pairing, RotaryTable};
 use crate::autograd::rows::Rows;
 use crate::autograd::tape::{Tape, Var};
 use crate::decoder::config::{Config, InvalidConfig};
+use crate::decoder::dropout::Dropout;
 use crate::decoder::initial::{self, BlockTensor};
 use crate::decoder::microbatch::Microbatch;
 use crate::numeric::float::Precision;
@@ -40,6 +42,15 @@ pub enum Unfit {
         /// Number of tokens that the decoder knows.
         vocabulary: usize,
     },
+}
+
+/// How a forward treats its blocks: what is run again in the reverse sweep, and what is dropped. By default neither.
+#[derive(Debug, Default)]
+pub struct Blocks<'a> {
+    /// What is recorded, and what is run again.
+    pub recompute: Plan,
+    /// Dropout with its live counter, which the forward advances.
+    pub dropout: Option<&'a mut Dropout>,
 }
 
 /// Values along the way, for inspection: of each position the residual stream and the last norm.
@@ -101,11 +112,18 @@ impl Decoder {
 
     /// Block `index` from residual stream to residual stream (positions × width): attention, then feed-forward.
     pub fn block(&self, tape: &mut Tape<'_>, index: usize, x: Var, rows: &Arc<Rows>) -> Var {
-        let x = self.attend(tape, index, x, rows);
-        self.feed_forward(tape, index, x)
+        let x = self.attend(tape, index, x, rows, None);
+        self.feed_forward(tape, index, x, None)
     }
 
-    fn attend(&self, tape: &mut Tape<'_>, block: usize, x: Var, rows: &Arc<Rows>) -> Var {
+    fn attend(
+        &self,
+        tape: &mut Tape<'_>,
+        block: usize,
+        x: Var,
+        rows: &Arc<Rows>,
+        dropout: Option<&mut Dropout>,
+    ) -> Var {
         let h = self.norm(tape, block, BlockTensor::Norm1, x);
         let q = linear(tape, block, BlockTensor::Query, h);
         let k = linear(tape, block, BlockTensor::Key, h);
@@ -114,15 +132,17 @@ impl Decoder {
         let k = tape.rope(k, Arc::clone(&self.rotary), Arc::clone(rows));
         let attended = tape.causal_attention(q, k, v, Arc::clone(rows), self.config.heads);
         let out = linear(tape, block, BlockTensor::Output, attended);
+        let out = dropped(tape, out, dropout);
         tape.add(x, out)
     }
 
-    fn feed_forward(&self, tape: &mut Tape<'_>, block: usize, x: Var) -> Var {
+    fn feed_forward(&self, tape: &mut Tape<'_>, block: usize, x: Var, dropout: Option<&mut Dropout>) -> Var {
         let h = self.norm(tape, block, BlockTensor::Norm2, x);
         let gate = linear(tape, block, BlockTensor::Gate, h);
         let up = linear(tape, block, BlockTensor::Up, h);
         let inner = tape.swiglu(gate, up);
         let out = linear(tape, block, BlockTensor::Down, inner);
+        let out = dropped(tape, out, dropout);
         tape.add(x, out)
     }
 
@@ -143,8 +163,8 @@ impl Decoder {
         let mut blocks = Vec::with_capacity(self.config.blocks);
         let mut x = embedded;
         for block in 0..self.config.blocks {
-            let attended = self.attend(tape, block, x, &microbatch.rows);
-            x = self.feed_forward(tape, block, attended);
+            let attended = self.attend(tape, block, x, &microbatch.rows, None);
+            x = self.feed_forward(tape, block, attended, None);
             blocks.push((attended, x));
         }
         Trace { embedded, blocks, hidden: self.final_norm(tape, x) }
@@ -152,10 +172,21 @@ impl Decoder {
 
     /// From tokens to what the head reads: positions × width.
     pub fn hidden(&self, tape: &mut Tape<'_>, microbatch: &Microbatch) -> Var {
-        let mut x = self.embed(tape, microbatch);
-        for block in 0..self.config.blocks {
-            x = self.block(tape, block, x, &microbatch.rows);
+        self.hidden_with(tape, microbatch, Blocks::default())
+    }
+
+    /// [`Self::hidden`] with recompute and dropout.
+    pub fn hidden_with(&self, tape: &mut Tape<'_>, microbatch: &Microbatch, blocks: Blocks<'_>) -> Var {
+        let Blocks { recompute, mut dropout } = blocks;
+        if let Some(dropout) = dropout.as_deref_mut() {
+            dropout.begin_forward();
         }
+        let x = self.embed(tape, microbatch);
+        let rows = &microbatch.rows;
+        let x = tape.chain(x, self.config.blocks, recompute, |tape, block, x| {
+            let x = self.attend(tape, block, x, rows, dropout.as_deref_mut());
+            self.feed_forward(tape, block, x, dropout.as_deref_mut())
+        });
         self.final_norm(tape, x)
     }
 
@@ -171,7 +202,21 @@ impl Decoder {
     /// # Panics
     /// Where the decoder cannot take the microbatch ([`Self::check`]), which is a bug of the caller.
     pub fn loss_sum(&self, tape: &mut Tape<'_>, microbatch: &Microbatch, loss_precision: Precision) -> Var {
-        let hidden = self.hidden(tape, microbatch);
+        self.loss_sum_with(tape, microbatch, loss_precision, Blocks::default())
+    }
+
+    /// [`Self::loss_sum`] with recompute and dropout.
+    ///
+    /// # Panics
+    /// As [`Self::loss_sum`].
+    pub fn loss_sum_with(
+        &self,
+        tape: &mut Tape<'_>,
+        microbatch: &Microbatch,
+        loss_precision: Precision,
+        blocks: Blocks<'_>,
+    ) -> Var {
+        let hidden = self.hidden_with(tape, microbatch, blocks);
         let targets = Arc::clone(&microbatch.targets);
         if (tape.options().precision, loss_precision) == (Precision::Float64, Precision::Float64) {
             let table = tape.parameter(initial::EMBED);
@@ -179,6 +224,17 @@ impl Decoder {
         }
         let logits = self.logits(tape, hidden);
         tape.cross_entropy(logits, targets, loss_precision)
+    }
+}
+
+/// What a dropout site leaves of `x`. Without dropout, or at probability 0, there is no site and no word is drawn.
+fn dropped(tape: &mut Tape<'_>, x: Var, dropout: Option<&mut Dropout>) -> Var {
+    match dropout.filter(|dropout| dropout.probability() > 0.0) {
+        Some(dropout) => {
+            let ticket = dropout.draw(tape.view(x).shape.len());
+            tape.dropout(x, ticket)
+        }
+        None => x,
     }
 }
 

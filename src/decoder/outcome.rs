@@ -1,6 +1,7 @@
 //! What a logical update can come to.
 
 use crate::autograd::commit::Overflow;
+use crate::autograd::recompute::Mismatch;
 use crate::decoder::microbatch::{Microbatch, Partition};
 use crate::optimizer::NotFinite;
 use crate::optimizer::loss_scale::Decision;
@@ -122,6 +123,14 @@ pub enum Failed<E> {
         microbatch: usize,
         /// What the forward said.
         source: E,
+    },
+    /// A block that was run again was not what it was in the forward.
+    #[error("recompute of microbatch {microbatch} failed: {source}")]
+    Recompute {
+        /// Its place, counted from 0.
+        microbatch: usize,
+        /// What was different.
+        source: Mismatch,
     },
     /// The optimizer's new state would not be finite although the gradient was.
     #[error(transparent)]

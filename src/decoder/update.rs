@@ -5,12 +5,14 @@
 //! optimizer step, clear, one decision about the loss scale. The gradients are clear before and after, whatever happens.
 
 use crate::autograd::arena::Arena;
-use crate::autograd::commit::Overflow;
+use crate::autograd::commit::NotCommitted;
 use crate::autograd::gradients::Gradients;
 use crate::autograd::parameters::Parameters;
+use crate::autograd::recompute::Plan;
 use crate::autograd::tape::{Tape, Var};
+use crate::decoder::dropout::Dropout;
 use crate::decoder::microbatch::Microbatch;
-use crate::decoder::model::{Decoder, Unfit};
+use crate::decoder::model::{Blocks, Decoder, Unfit};
 use crate::decoder::outcome::{Applied, Declared, Failed, Outcome, OverflowAt, Refusal, Skipped, admit};
 use crate::decoder::pass::Arithmetic;
 use crate::optimizer::loss_scale::LossScale;
@@ -106,12 +108,28 @@ impl Trainer {
     /// # Errors
     /// [`Failed`]: nothing changed; the gradients are clear, or as dirty as they were found.
     pub fn update(&mut self, decoder: &Decoder, microbatches: &[Microbatch]) -> Result<Outcome, Failed<Unfit>> {
+        self.update_recomputing(decoder, microbatches, Plan::Record, None)
+    }
+
+    /// [`Self::update`] with recompute and dropout. The live counter that the forwards advanced is not set back when the
+    /// update is skipped or fails; a retry with the same masks does that itself.
+    ///
+    /// # Errors
+    /// [`Failed`]: nothing changed; the gradients are clear, or as dirty as they were found.
+    pub fn update_recomputing(
+        &mut self,
+        decoder: &Decoder,
+        microbatches: &[Microbatch],
+        recompute: Plan,
+        mut dropout: Option<&mut Dropout>,
+    ) -> Result<Outcome, Failed<Unfit>> {
         let declared: Vec<Declared> = microbatches.iter().map(Declared::from).collect();
         let loss_precision = self.recipe.arithmetic.loss_precision;
         self.update_with(&declared, |tape, index| {
             let microbatch = &microbatches[index];
             decoder.check(microbatch)?;
-            let sum = decoder.loss_sum(tape, microbatch, loss_precision);
+            let blocks = Blocks { recompute, dropout: dropout.as_deref_mut() };
+            let sum = decoder.loss_sum_with(tape, microbatch, loss_precision, blocks);
             let valid_targets = microbatch.valid_targets();
             Ok(MeanLoss { mean: tape.divide(sum, valid_targets as f64), valid_targets })
         })
@@ -193,8 +211,12 @@ impl Trainer {
                 return Err(overflow(OverflowAt::Loss));
             }
             let seed = self.recipe.loss_scale.value() * declared as f64 / valid_targets as f64;
-            tape.backward(loss.mean, seed, &mut self.gradients)
-                .map_err(|nonfinite: Overflow| overflow(OverflowAt::Backward(nonfinite)))?;
+            tape.backward_checked(loss.mean, seed, &mut self.gradients).map_err(
+                |not_committed| match not_committed {
+                    NotCommitted::Overflow(nonfinite) => overflow(OverflowAt::Backward(nonfinite)),
+                    NotCommitted::Recompute(source) => Interrupted::Failed(Failed::Recompute { microbatch, source }),
+                },
+            )?;
             mean_losses.push(mean);
             seeds.push(seed);
         }

@@ -10,6 +10,7 @@ mod engine_golden;
 mod engine_operations;
 mod engine_packed;
 mod engine_precision;
+mod engine_recompute;
 mod engine_sweeps;
 mod engine_update;
 mod fixtures;
