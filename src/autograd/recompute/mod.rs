@@ -14,12 +14,14 @@
 //! recompute. So gradients have the same bits, and parameter gradients are committed by the outer pass alone.
 
 pub mod binomial;
+pub mod chain;
 mod mismatch;
 mod mistake;
 pub mod plan;
 mod recipe;
 mod rerun;
 mod segment;
+pub mod uniform;
 
 pub use mismatch::Mismatch;
 pub use mistake::Mistake;
