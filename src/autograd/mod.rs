@@ -11,6 +11,7 @@
 
 pub mod arena;
 pub mod commit;
+pub mod finite_difference;
 mod forward;
 pub mod gradients;
 pub mod jacobian;
