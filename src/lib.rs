@@ -22,3 +22,4 @@ pub mod receipt;
 pub mod replay;
 pub mod report;
 pub mod rules;
+pub mod selfcheck;

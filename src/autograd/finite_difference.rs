@@ -6,6 +6,8 @@
 //! Algorithms*, 2nd ed., §1.14. In binary64 cancellation is 2²⁹ times less, so that the same quotient computed in
 //! binary64 tells the two apart.
 
+use serde::Serialize;
+
 use crate::autograd::arena::Arena;
 use crate::autograd::parameters::Parameters;
 use crate::autograd::tape::{Options, Tape, Var};
@@ -20,7 +22,7 @@ const AT: f64 = 0.703_125;
 const LAST_EXPONENT: i32 = 24;
 
 /// One step size.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Step {
     /// h = 2^-exponent.
     pub exponent: i32,
@@ -35,7 +37,7 @@ pub struct Step {
 }
 
 /// The exact derivative, and the quotients for h = 1/2, 1/4, … 2^-24.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Differences {
     /// f′(x) by one VJP sweep in binary64.
     pub exact: f64,

@@ -12,6 +12,8 @@ pub mod number;
 pub mod page;
 pub mod plain;
 pub mod recipes;
+pub mod schedule;
+pub mod selfcheck;
 #[cfg(test)]
 mod testing;
 pub mod verdict;

@@ -4,6 +4,7 @@ mod derived;
 mod determinism;
 mod engine_accumulation;
 mod engine_allocations;
+mod engine_commands;
 mod engine_determinism;
 mod engine_fixtures;
 mod engine_golden;

@@ -8,7 +8,7 @@ const LAYERS: &[&[&str]] = &[
     &["finding"],
     &["manifest", "autograd", "optimizer"],
     &["decoder", "align", "ledger", "clock"],
-    &["replay"],
+    &["replay", "selfcheck"],
     &["rules"],
     &["judge"],
     &["receipt"],

@@ -3,6 +3,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use receipt::canonical::Count;
 use receipt::replay::{DEFAULT_TARGETS, Recipe};
+use receipt::report::schedule::LONGEST;
 use std::path::PathBuf;
 
 /// Proves from what a training loop recorded that gradient accumulation made the update one big batch would have made.
@@ -43,6 +44,10 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// List all rules.
     Rules,
+    /// Plan recomputation of a chain of steps: uniform blocks and binomial snapshots, as table and curve.
+    Schedule(ScheduleArgs),
+    /// Ask the embedded engine every known answer and print it beside what is expected.
+    Selfcheck(SelfcheckArgs),
     /// Print a JSON Schema.
     Schema(SchemaArgs),
 }
@@ -182,6 +187,36 @@ pub(crate) struct CheckArgs {
     /// The receipt of the run that this one resumes.
     #[arg(long, value_name = "RECEIPT")]
     pub(crate) previous: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ScheduleArgs {
+    /// Steps of the chain.
+    #[arg(long, value_name = "L", value_parser = clap::value_parser!(u64).range(1..=LONGEST))]
+    pub(crate) depth: u64,
+    /// Show this block alone.
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=LONGEST))]
+    pub(crate) block: Option<u64>,
+    /// Show this number of snapshots alone, the chain's input among them.
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=LONGEST))]
+    pub(crate) snapshots: Option<u64>,
+    /// What to print.
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: PlainFormat,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SelfcheckArgs {
+    /// What to print.
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: PlainFormat,
+}
+
+/// For people or for programs.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum PlainFormat {
+    Text,
+    Json,
 }
 
 #[derive(Args, Debug)]

@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "the binary is what opens files")]
 mod check;
 mod cli;
+mod engine;
 mod explain;
 mod failure;
 mod kind;
@@ -27,6 +28,8 @@ fn main() -> ExitCode {
         Command::Replay(args) => replay::run(args, color),
         Command::Check(args) => check::run(args),
         Command::Rules => reference::rules(color),
+        Command::Schedule(args) => engine::schedule(args, color),
+        Command::Selfcheck(args) => engine::selfcheck(args, color),
         Command::Schema(args) => reference::schema(args),
     };
     done.unwrap_or_else(|failure| failure.report())
