@@ -90,6 +90,8 @@ pub struct Options<'a> {
     pub arithmetic: Arithmetic,
     /// Recompute and dropout.
     pub blocks: Blocks<'a>,
+    /// Whether cotangents overwrite each other where a value is used twice, but for what is run again: a counterexample.
+    pub overwrites: bool,
 }
 
 /// What a pass came to.
@@ -120,11 +122,16 @@ pub fn backward_with(
     gradients: &mut Gradients,
     arena: &mut Arena,
 ) -> Result<Passed, NotCommitted> {
-    let Options { arithmetic, blocks } = options;
+    let Options { arithmetic, blocks, overwrites } = options;
     let mut tape = Tape::new(parameters, arena, arithmetic.options);
     let loss = decoder.loss_sum_with(&mut tape, microbatch, arithmetic.loss_precision, blocks);
     let (loss_sum, retained) = (tape.scalar(loss), tape.retained());
-    let reruns = tape.backward_checked(loss, seed, gradients)?;
+    let reruns = if overwrites {
+        tape.backward_overwriting(loss, seed, gradients)?;
+        Reruns::default()
+    } else {
+        tape.backward_checked(loss, seed, gradients)?
+    };
     Ok(Passed { loss_sum, retained, reruns })
 }
 

@@ -10,6 +10,7 @@ use serde::de::MapAccess;
 use serde::de::Unexpected;
 use serde::de::Visitor;
 use std::fmt;
+use std::str::FromStr;
 
 /// How to replay (DESIGN.md §5). Every field has a default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -65,6 +66,32 @@ pub enum Recompute {
     Snapshots(Count),
 }
 
+/// A way to recompute that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is none of `none`, `blocks`, `every=k` and `snapshots=s` with a count from 1")]
+pub struct UnknownRecompute(pub String);
+
+/// As the command line has it.
+impl FromStr for Recompute {
+    type Err = UnknownRecompute;
+
+    fn from_str(text: &str) -> Result<Self, UnknownRecompute> {
+        let count = |digits: &str| {
+            let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+            let count = digits.parse().ok().filter(|&count: &u64| is_plain && count > 0)?;
+            Count::new(count).ok()
+        };
+        let read = match text.split_once('=') {
+            None if text == "none" => Some(Recompute::None),
+            None if text == "blocks" => Some(Recompute::Blocks),
+            Some(("every", blocks)) => count(blocks).map(Recompute::Every),
+            Some(("snapshots", snapshots)) => count(snapshots).map(Recompute::Snapshots),
+            _ => None,
+        };
+        read.ok_or_else(|| UnknownRecompute(text.to_owned()))
+    }
+}
+
 impl<'de> Deserialize<'de> for Recompute {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct WordOrObject;
@@ -101,3 +128,21 @@ impl<'de> Deserialize<'de> for Recompute {
 }
 
 objects!(ReplayOptions);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_the_command_line_has_it() {
+        let count = Count::from;
+        let read = |text: &str| text.parse::<Recompute>().ok();
+        assert_eq!(read("none"), Some(Recompute::None));
+        assert_eq!(read("blocks"), Some(Recompute::Blocks));
+        assert_eq!(read("every=2"), Some(Recompute::Every(count(2))));
+        assert_eq!(read("snapshots=3"), Some(Recompute::Snapshots(count(3))));
+        for wrong in ["", "every", "every=", "every=0", "every=+2", "every=2.0", "snapshots=-1", "blocks=2", "all"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+    }
+}

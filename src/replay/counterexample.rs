@@ -5,7 +5,6 @@ use super::drift::Drift;
 use super::execute::Settings;
 use super::interpret::Gradient;
 use super::interpret::Interpreter;
-use super::machine::Sweep;
 use super::recipes::Recipe;
 use super::reference::Reference;
 use super::script::Script;
@@ -105,11 +104,12 @@ impl Arranged {
         shared: &BTreeMap<(usize, u64), Gradient>,
     ) -> Option<RecipeTrace> {
         let full = self.reference.gradient.as_ref()?;
+        if recipe == Recipe::RepartitionedDropout && settings.machine.dropout() == 0.0 {
+            return None;
+        }
         let script = recipe.rewrite(&self.script)?;
         let mut interpreter = Interpreter::new(settings.machine, settings.ranks, settings.reduction);
-        if recipe == Recipe::OverwriteCotangent {
-            interpreter.sweep(Sweep::Overwriting);
-        }
+        interpreter.sweep(recipe.sweep());
         if recipe.begins_before() {
             let (before, reference) = self.before.as_ref()?;
             interpreter.set_states(&reference.before);

@@ -3,15 +3,22 @@
 use super::rows::Batch;
 use super::rows::Source;
 use crate::autograd::arena::Arena;
+use crate::autograd::commit::NotCommitted;
 use crate::autograd::commit::Overflow;
 use crate::autograd::gradients::Gradients;
 use crate::autograd::parameters::Parameters;
+use crate::autograd::recompute::Plan;
+use crate::decoder::Blocks;
 use crate::decoder::Config;
 use crate::decoder::Decoder;
+use crate::decoder::Dropout;
+use crate::decoder::Microbatch;
 use crate::decoder::config::InvalidConfig;
 use crate::decoder::pass;
+use crate::decoder::pass::Passed;
 use crate::manifest::contract::Contract;
 use crate::manifest::contract::Optimizer as DeclaredOptimizer;
+use crate::manifest::replay::Recompute;
 use crate::manifest::replay::ReplayOptions;
 use crate::numeric::float::Precision;
 use crate::numeric::rounding::Arithmetic;
@@ -20,6 +27,7 @@ use crate::optimizer::Optimizer;
 use crate::optimizer::Sgd;
 use crate::optimizer::adamw;
 use crate::optimizer::sgd;
+use std::num::NonZeroUsize;
 
 /// Tokens that the synthetic rows need: all bytes, padding, and the token that begins a row.
 pub const LEAST_VOCABULARY: usize = 258;
@@ -42,6 +50,8 @@ pub struct Machine {
     decoder: Decoder,
     source: Source,
     arithmetic: pass::Arithmetic,
+    recompute: Plan,
+    dropout: f64,
     initial: State,
 }
 
@@ -53,6 +63,9 @@ pub enum Sweep {
     Adding,
     /// The last one wins: wrong on purpose.
     Overwriting,
+    /// They add, but dropout counts its words through the microbatch and not in each row: other masks for the same
+    /// targets in another partition. Wrong on purpose; without dropout it is [`Sweep::Adding`].
+    Repartitioned,
 }
 
 /// A decoder that cannot be built.
@@ -103,6 +116,8 @@ impl Machine {
                 loss_precision: precision(contract.loss_arithmetic()),
                 ..pass::Arithmetic::in_precision(precision(contract.precision))
             },
+            recompute: plan(options.recompute),
+            dropout: options.dropout.get(),
             initial: State { parameters, optimizer },
         })
     }
@@ -112,7 +127,29 @@ impl Machine {
         &self.initial
     }
 
-    /// Runs all rows of the batches on the parameters and adds `seed` times the gradient of their summed loss.
+    /// The probability with which dropout makes an element 0.
+    pub fn dropout(&self) -> f64 {
+        self.dropout
+    }
+
+    /// Positions of a full row.
+    pub fn context(&self) -> usize {
+        self.source.context
+    }
+
+    /// What is recorded in a forward, and what is run again in reverse.
+    pub fn recompute(&self) -> Plan {
+        self.recompute
+    }
+
+    /// The same machine with another plan; no number that comes out of it is another.
+    pub(super) fn recomputing(&self, recompute: Plan) -> Self {
+        let (decoder, initial) = (self.decoder.clone(), self.initial.clone());
+        Machine { decoder, recompute, initial, ..*self }
+    }
+
+    /// Runs all rows of the batches on the parameters and adds `seed` times the gradient of their summed loss. With
+    /// dropout each row has words of its own, wherever it stands.
     ///
     /// # Errors
     /// [`Overflow`]: a gradient was infinite or NaN; what is in `gradients` then is of no use.
@@ -125,16 +162,87 @@ impl Machine {
         gradients: &mut Gradients,
         arena: &mut Arena,
     ) -> Result<(), Overflow> {
-        let backward = match sweep {
-            Sweep::Adding => pass::backward,
-            Sweep::Overwriting => pass::backward_overwriting,
-        };
         let mut result = Ok(());
-        self.source.slices(batches, |rows| {
-            result = backward(&self.decoder, parameters, rows, seed, self.arithmetic, gradients, arena).map(|_| ());
+        let mut pass = |rows: &Microbatch, dropout: Option<&mut Dropout>| {
+            result = self.pass(parameters, rows, seed, sweep, dropout, gradients, arena).map(|_| ());
             result.is_ok()
-        });
+        };
+        if self.dropout == 0.0 {
+            self.source.slices(batches, |rows| pass(rows, None));
+        } else if sweep == Sweep::Repartitioned {
+            for batch in batches {
+                let mut dropout = self.words(self.source.words(batch));
+                let mut goes_on = true;
+                self.source.slices([batch], |rows| {
+                    goes_on = pass(rows, Some(&mut dropout));
+                    goes_on
+                });
+                if !goes_on {
+                    break;
+                }
+            }
+        } else {
+            self.source.rows(batches, |seed, row| pass(row, Some(&mut self.words(seed))));
+        }
         result
+    }
+
+    fn words(&self, seed: u64) -> Dropout {
+        Dropout::new(self.dropout, seed).expect("bug: a probability that was let in")
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "one more than a pass has")]
+    fn pass(
+        &self,
+        parameters: &Parameters,
+        rows: &Microbatch,
+        seed: f64,
+        sweep: Sweep,
+        dropout: Option<&mut Dropout>,
+        gradients: &mut Gradients,
+        arena: &mut Arena,
+    ) -> Result<Passed, Overflow> {
+        let overwrites = sweep == Sweep::Overwriting;
+        // Inside what is run again nothing is overwritten.
+        let recompute = if overwrites { Plan::Record } else { self.recompute };
+        let blocks = Blocks { recompute, dropout };
+        let options = pass::Options { arithmetic: self.arithmetic, blocks, overwrites };
+        let passed = pass::backward_with(&self.decoder, parameters, rows, seed, options, gradients, arena);
+        passed.map_err(|not_committed| match not_committed {
+            NotCommitted::Overflow(overflow) => overflow,
+            NotCommitted::Recompute(mismatch) => panic!("bug: {mismatch}"),
+        })
+    }
+
+    /// One pass over one full row, the first of the first microbatch, at the initial parameters.
+    pub(super) fn probe(&self) -> Result<(Passed, Gradients), Overflow> {
+        let context = self.source.context as u64;
+        let batch = Batch { window: 0, rank: 0, index: 0, targets: context };
+        let (mut gradients, mut arena) = (Gradients::zeros(&self.initial.parameters), Arena::default());
+        let mut passed = None;
+        self.source.rows([batch], |seed, row| {
+            let mut dropout = (self.dropout > 0.0).then(|| self.words(seed));
+            let parameters = &self.initial.parameters;
+            let seed = 1.0 / context as f64;
+            let (gradients, arena) = (&mut gradients, &mut arena);
+            passed = Some(self.pass(parameters, row, seed, Sweep::Adding, dropout.as_mut(), gradients, arena));
+            true
+        });
+        Ok((passed.expect("bug: a row of no target")?, gradients))
+    }
+}
+
+/// What a manifest asks to recompute. A count of 0 was refused when it was read.
+fn plan(recompute: Recompute) -> Plan {
+    let count = |count: crate::canonical::Count| {
+        let count = usize::try_from(count.get()).unwrap_or(usize::MAX);
+        NonZeroUsize::new(count).unwrap_or(NonZeroUsize::MIN)
+    };
+    match recompute {
+        Recompute::None => Plan::Record,
+        Recompute::Blocks => Plan::EACH,
+        Recompute::Every(blocks) => Plan::Every(count(blocks)),
+        Recompute::Snapshots(snapshots) => Plan::Snapshots(count(snapshots)),
     }
 }
 
@@ -174,5 +282,67 @@ fn precision(arithmetic: Arithmetic) -> Precision {
         Arithmetic::Float32 => Precision::Float32,
         Arithmetic::Bfloat16 => Precision::Bfloat16,
         Arithmetic::Float16 => Precision::Float16,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::canonical::Count;
+    use crate::canonical::Finite;
+
+    fn machine(dropout: f64, recompute: Recompute) -> Machine {
+        let contract = serde_json::json!({
+            "formula": "token-mean/1", "accumulation_steps": 1, "world_size": 1, "tail": "flush",
+            "tolerance": {"absolute": 0.0, "relative": 1e-9}, "precision": "float64"
+        });
+        let contract = serde_json::from_value(contract).expect("a contract");
+        let dropout = Finite::new(dropout).expect("a number");
+        Machine::new(&contract, &ReplayOptions { dropout, recompute, ..ReplayOptions::default() }).expect("a machine")
+    }
+
+    fn batch(index: u64, targets: u64) -> Batch {
+        Batch { window: 0, rank: 0, index, targets }
+    }
+
+    fn gradient(machine: &Machine, calls: &[&[Batch]], sweep: Sweep) -> Gradients {
+        let (mut gradients, mut arena) = (Gradients::zeros(&machine.initial.parameters), Arena::default());
+        for batches in calls {
+            let parameters = &machine.initial.parameters;
+            let added = machine.backward(parameters, batches.iter().copied(), 0.1, sweep, &mut gradients, &mut arena);
+            assert_eq!(added, Ok(()));
+        }
+        gradients
+    }
+
+    #[test]
+    fn a_plan_changes_no_bit() {
+        let batches: &[Batch] = &[batch(0, 11), batch(1, 3)];
+        let some = |count: u64| Count::from(u32::try_from(count).expect("few"));
+        for dropout in [0.0, 0.5] {
+            let recorded = gradient(&machine(dropout, Recompute::None), &[batches], Sweep::Adding);
+            for recompute in [Recompute::Blocks, Recompute::Every(some(2)), Recompute::Snapshots(some(2))] {
+                let machine = machine(dropout, recompute);
+                assert_ne!(machine.recompute(), Plan::Record);
+                let own = gradient(&machine, &[batches], Sweep::Adding);
+                assert_eq!(own, recorded, "{recompute:?} with dropout {dropout}");
+                let overwritten = gradient(&machine, &[batches], Sweep::Overwriting);
+                let other = gradient(&self::machine(dropout, Recompute::None), &[batches], Sweep::Overwriting);
+                assert_eq!(overwritten, other, "a counterexample does not depend on the plan");
+                assert_ne!(overwritten, recorded);
+            }
+        }
+    }
+
+    #[test]
+    fn masks_belong_to_rows_whatever_goes_through_together() {
+        let machine = machine(0.5, Recompute::None);
+        let (a, b) = (batch(0, 11), batch(1, 13));
+        let together = gradient(&machine, &[&[a, b]], Sweep::Adding);
+        let apart = gradient(&machine, &[&[b], &[a]], Sweep::Adding);
+        assert_eq!(together.first_difference(&apart, 1e-13), None);
+        let live = gradient(&machine, &[&[a, b]], Sweep::Repartitioned);
+        assert!(together.first_difference(&live, 1e-6).is_some());
+        assert_ne!(gradient(&self::machine(0.0, Recompute::None), &[&[a, b]], Sweep::Adding), together);
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! All of them begin from the window as the contract has it, so that each shows its own fault and no other, and all are
 //! executed by the same interpreter on the run's own microbatches.
+use super::machine::Sweep;
 use super::script::Declared;
 use super::script::Op;
 use super::script::Pass;
@@ -37,11 +38,14 @@ pub enum Recipe {
     SyncNever,
     /// Cotangents overwrite each other where a value is used twice: a fault of the engine, not of the events.
     OverwriteCotangent,
+    /// Dropout draws through each microbatch and not row by row, so that the partition decides the masks: a fault of the
+    /// engine too.
+    RepartitionedDropout,
 }
 
 impl Recipe {
     /// Every one, in the order of the tables.
-    pub const ALL: [Recipe; 13] = [
+    pub const ALL: [Recipe; 14] = [
         Recipe::MeanOfMeans,
         Recipe::MeanOfMeansNominal,
         Recipe::RankTokenMean,
@@ -55,6 +59,7 @@ impl Recipe {
         Recipe::StepPerMicrobatch,
         Recipe::SyncNever,
         Recipe::OverwriteCotangent,
+        Recipe::RepartitionedDropout,
     ];
 
     /// Its name.
@@ -73,6 +78,7 @@ impl Recipe {
             Recipe::StepPerMicrobatch => "step-per-microbatch",
             Recipe::SyncNever => "sync-never",
             Recipe::OverwriteCotangent => "overwrite-cotangent",
+            Recipe::RepartitionedDropout => "repartitioned-dropout",
         }
     }
 
@@ -98,12 +104,21 @@ impl Recipe {
             Recipe::ZeroInsideWindow => {
                 after_each(declared, |at| Some(if at == 0 { vec![Op::ZeroGrad] } else { vec![] }))?
             }
-            Recipe::ZeroForgotten | Recipe::OverwriteCotangent => declared.clone(),
+            Recipe::ZeroForgotten | Recipe::OverwriteCotangent | Recipe::RepartitionedDropout => declared.clone(),
             Recipe::SchedulerPerMicrobatch => scheduler_per_microbatch(declared)?,
             Recipe::StepPerMicrobatch => step_per_microbatch(declared)?,
             Recipe::SyncNever => (ranks > 1).then(|| each_pass(declared, |_, pass| Pass { syncs: false, ..pass }))?,
         };
         Some(rewritten)
+    }
+
+    /// How cotangents and random words are treated under it.
+    pub fn sweep(self) -> Sweep {
+        match self {
+            Recipe::OverwriteCotangent => Sweep::Overwriting,
+            Recipe::RepartitionedDropout => Sweep::Repartitioned,
+            _ => Sweep::Adding,
+        }
     }
 
     /// Whether the window before has a part in the fault.

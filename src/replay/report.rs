@@ -1,6 +1,7 @@
 //! The receipt's `replay`.
 use super::choice::Plan;
 use super::drift::Drift;
+use super::recomputation::Recomputation;
 use super::trace::Counterexample;
 use super::trace::GradientTrace;
 use super::trace::RecipeTrace;
@@ -50,6 +51,9 @@ pub struct ReplayReport {
     pub control: bool,
     /// Whether every judged window made the full batch's update.
     pub agrees: bool,
+    /// Where blocks are recomputed: what that retains and replays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recomputation: Option<Recomputation>,
 }
 
 /// Windows that were not executed.
@@ -254,6 +258,7 @@ impl ReplayReport {
             counterexamples: Vec::new(),
             control: false,
             agrees: true,
+            recomputation: None,
         }
     }
 }

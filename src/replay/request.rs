@@ -5,6 +5,7 @@ use super::execute::Settings;
 use super::execute::execute;
 use super::machine::Machine;
 use super::recipes::Recipe;
+use super::recomputation::Recomputation;
 use super::report::About;
 use super::report::ReplayReport;
 use super::script::Script;
@@ -90,7 +91,9 @@ impl<'a> Replay<'a> {
             Ok(machine) => {
                 let trace = Self::execute(contract, request, &machine, &plan);
                 let tensors = machine.initial().parameters.tensors();
-                Replayed { report: ReplayReport::of(about, &plan, &trace, tensors), trace: Some(trace) }
+                let mut report = ReplayReport::of(about, &plan, &trace, tensors);
+                report.recomputation = Recomputation::of(&machine);
+                Replayed { report, trace: Some(trace) }
             }
             Err(reason) => Replayed { report: ReplayReport::refused(about, &plan, reason), trace: None },
         }

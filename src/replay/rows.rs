@@ -12,6 +12,9 @@ use crate::numeric::random::mix;
 /// gradients add up, so that memory does not grow with the batch.
 const SLICE: usize = 512;
 
+/// In place of a position that no row has: what comes of it seeds random words.
+const WORDS: u64 = 1 << 53;
+
 /// Makes rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
@@ -68,6 +71,28 @@ impl Source {
         if !slice.lengths.is_empty() {
             take(&slice.take());
         }
+    }
+
+    /// The same rows one by one, each with the seed of its own random words, so that no word depends on what else goes
+    /// through the decoder.
+    pub fn rows(self, batches: impl IntoIterator<Item = Batch>, mut take: impl FnMut(u64, &Microbatch) -> bool) {
+        for batch in batches {
+            let rows = batch.targets.div_ceil(self.context as u64);
+            for row in 0..rows {
+                let length = (batch.targets - row * self.context as u64).min(self.context as u64);
+                let h = self.row(batch, row);
+                let mut slice = Slice::default();
+                slice.push(BEGIN, (0..length).map(|j| (take_in(h, j) % 256) as u32));
+                if !take(take_in(h, WORDS), &slice.take()) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The seed of the random words of a whole microbatch.
+    pub fn words(self, batch: Batch) -> u64 {
+        [batch.window, batch.rank, batch.index, WORDS].into_iter().fold(self.seed, take_in)
     }
 }
 
@@ -143,6 +168,23 @@ mod tests {
         ];
         assert!(others.iter().all(|other| *other != own));
         assert_ne!(Source { seed: 40, ..SOURCE }.byte(batch(8), 0, 0), own[0]);
+    }
+
+    #[test]
+    fn rows_alone_are_the_slices_rows() {
+        let batches = [batch(19), Batch { index: 4, ..batch(3) }];
+        let (mut ids, mut seeds) = (Vec::new(), Vec::new());
+        SOURCE.rows(batches, |seed, row| {
+            ids.extend_from_slice(row.ids());
+            seeds.push(seed);
+            true
+        });
+        let slices = made(&batches);
+        assert_eq!(ids, slices.iter().flat_map(Microbatch::ids).copied().collect::<Vec<_>>());
+        seeds.push(SOURCE.words(batch(19)));
+        seeds.sort_unstable();
+        seeds.dedup();
+        assert_eq!(seeds.len(), 5, "four rows and a microbatch have words of their own");
     }
 
     #[test]

@@ -295,6 +295,6 @@ mod tests {
     #[test]
     fn a_curve_is_as_long_as_its_amounts() {
         let points = [(1, 2.0, "2".to_owned()), (10, 4.0, "4".to_owned())];
-        assert_eq!(curve("k", &points, 31), ["k = 1   ████ 2", "k = 10  ████████ 4"]);
+        assert_eq!(curve("k", &points, 31), ["k =  1  ████ 2", "k = 10  ████████ 4"]);
     }
 }

@@ -22,6 +22,7 @@ mod reader;
 mod readme;
 mod recorded;
 mod replay;
+mod replay_recompute;
 mod resumption;
 mod rule_pages;
 mod runs;
