@@ -12,6 +12,7 @@ mod engine_operations;
 mod engine_packed;
 mod engine_precision;
 mod engine_recompute;
+mod engine_schedules;
 mod engine_sweeps;
 mod engine_update;
 mod fixtures;
