@@ -6,7 +6,7 @@ use crate::judge::{Declared, judge};
 use crate::manifest::contract::Contract;
 use crate::manifest::locate::{Wanted, locate};
 use crate::manifest::read::{self, RankDigest, RankStream, ReadError};
-use crate::manifest::replay::ReplayOptions;
+use crate::manifest::replay::{Recompute, ReplayOptions};
 use crate::manifest::resume::Resume;
 use crate::manifest::source::{SourceName, Sources};
 use crate::manifest::window::Indexed;
@@ -45,6 +45,8 @@ pub struct ReplayPlan {
     pub seed: Option<Count>,
     /// The arithmetic to emulate, where it is not the contract's.
     pub precision: Option<Arithmetic>,
+    /// What to recompute, where it is not as the manifest says; no number that is judged depends on it.
+    pub recompute: Option<Recompute>,
     /// The recipes that are executed on the worst windows.
     pub recipes: Vec<Recipe>,
     /// Threads; they change no bit.
@@ -60,6 +62,7 @@ impl Default for ReplayPlan {
             targets: DEFAULT_TARGETS,
             seed: None,
             precision: None,
+            recompute: None,
             recipes: Recipe::ALL.to_vec(),
             threads: thread::available_parallelism().map_or(1, NonZero::get),
             progress: Arc::new(|_, _| {}),
@@ -70,7 +73,11 @@ impl Default for ReplayPlan {
 impl ReplayPlan {
     /// The manifest's decoder, with what the plan has otherwise.
     fn model(&self, manifest: &ReplayOptions) -> ReplayOptions {
-        ReplayOptions { seed: self.seed.unwrap_or(manifest.seed), ..manifest.clone() }
+        ReplayOptions {
+            seed: self.seed.unwrap_or(manifest.seed),
+            recompute: self.recompute.unwrap_or(manifest.recompute),
+            ..manifest.clone()
+        }
     }
 }
 

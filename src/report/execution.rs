@@ -12,6 +12,7 @@ use crate::report::layout::Section;
 use crate::report::layout::Table;
 use crate::report::layout::table::Cell;
 use crate::report::number;
+use crate::report::recomputation;
 use crate::report::words;
 
 /// Windows shown.
@@ -49,7 +50,8 @@ pub fn sections(replay: &ReplayReport) -> Vec<Section> {
     let all = replay.windows.iter().flatten();
     let windows = Section::new("Window by window").paragraph(WINDOWS_TOLD).with(Block::Table(windows(all.collect())));
     let recipes = Section::new("Known wrong recipes on these windows").paragraph(recipes_told(replay));
-    vec![about, windows, recipes.with(Block::Table(self::recipes(replay)))]
+    let memory = replay.recomputation.as_ref().map(recomputation::section);
+    [about, windows, recipes.with(Block::Table(self::recipes(replay)))].into_iter().chain(memory).collect()
 }
 
 const WINDOWS_TOLD: &str = "Each begins with the full batch's weights and moments. Gradients are as the optimizer consumed \

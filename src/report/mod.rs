@@ -12,6 +12,7 @@ pub mod number;
 pub mod page;
 pub mod plain;
 pub mod recipes;
+mod recomputation;
 pub mod schedule;
 pub mod selfcheck;
 #[cfg(test)]

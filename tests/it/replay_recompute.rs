@@ -5,6 +5,7 @@ use receipt::pipeline::{ReplayPlan, VerifyOptions};
 use serde_json::{Value, json};
 
 use crate::reader::run::path;
+use crate::runs::binary::{Ran, run};
 use crate::runs::{document, tree, verify_with};
 
 /// The receipt's `replay` of a worked run with these options.
@@ -50,6 +51,36 @@ fn recompute_changes_no_number_of_a_replay() {
                 assert!(said[question].as_str().is_some_and(|answer| answer.len() > 40), "{question}: {said}");
             }
         }
+    }
+}
+
+/// `receipt replay --recompute` says what the manifest's own field would, and answers the four questions.
+#[test]
+fn the_command_line_recomputes() {
+    let file = "fixtures/worked/three-six-one.json";
+    let plain = run(["replay", file, "--format", "json"]);
+    let parsed = |ran: &Ran| -> Value { serde_json::from_str(&ran.out).expect("JSON") };
+    for plan in ["blocks", "every=2", "snapshots=1"] {
+        let ran = run(["replay", file, "--recompute", plan, "--format", "json"]);
+        assert_eq!((ran.code, numbers(parsed(&ran))), (plain.code, numbers(parsed(&plain))), "{plan}");
+        assert_eq!(parsed(&ran)["recomputation"]["identical"], true);
+    }
+    let text = run(["replay", file, "--recompute", "blocks"]);
+    assert_eq!(text.code, 0);
+    for said in [
+        "34 numbers",
+        "102 numbers",
+        "retained",
+        "replayed",
+        "deterministic",
+        "kind of figure",
+        "neither peak nor total",
+    ] {
+        assert_eq!(text.out.contains(said), said != "34 numbers", "{said}: {}", text.out);
+    }
+    assert!(!run(["replay", file]).out.contains("kind of figure"), "nothing is said of what is not done");
+    for wrong in ["every=0", "all", "snapshots="] {
+        assert_eq!(run(["replay", file, "--recompute", wrong]).code, 2, "{wrong}");
     }
 }
 

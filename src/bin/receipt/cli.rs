@@ -2,6 +2,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use receipt::canonical::Count;
+use receipt::manifest::replay::Recompute;
 use receipt::replay::{DEFAULT_TARGETS, Recipe};
 use receipt::report::schedule::LONGEST;
 use std::path::PathBuf;
@@ -148,6 +149,10 @@ pub(crate) struct ReplayArgs {
     /// The seed of decoder and rows instead of the manifest's.
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(..=Count::MAX.get()))]
     pub(crate) seed: Option<u64>,
+    /// What to run again in the reverse sweep instead of what the manifest says: none, blocks, every=K blocks, or
+    /// snapshots=S at a time. It changes what is retained and no number that is judged.
+    #[arg(long, value_name = "PLAN")]
+    pub(crate) recompute: Option<Recompute>,
     /// Execute this wrong recipe on the worst windows; may be given several times. All of them where it is not given.
     #[arg(long, value_name = "NAME", value_parser = recipes())]
     pub(crate) recipe: Vec<Recipe>,

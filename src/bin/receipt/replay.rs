@@ -41,6 +41,12 @@ fn plan(args: &ReplayArgs) -> ReplayPlan {
         PrecisionArg::Float16 => Arithmetic::Float16,
     });
     let seed = args.seed.map(|seed| Count::new(seed).expect("bug: a seed that clap let in"));
-    let all = ReplayPlan { targets: args.replay_targets, seed, precision, ..ReplayPlan::default() };
+    let all = ReplayPlan {
+        targets: args.replay_targets,
+        seed,
+        precision,
+        recompute: args.recompute,
+        ..ReplayPlan::default()
+    };
     if args.recipe.is_empty() { all } else { ReplayPlan { recipes: args.recipe.clone(), ..all } }
 }
