@@ -3,7 +3,7 @@
 //! `cargo bench --bench recompute`. Width 128, 8 blocks, 4 heads, feed-forward 256, 4 rows of 128 targets, one thread,
 //! dropout 0.1. The plans take turns, so that a disturbance of the machine meets all of them; the least time of each
 //! counts. Bytes are a count of payload (`autograd::retained`), not a measurement; times are measured.
-#![allow(clippy::print_stdout, reason = "a bench prints")]
+#![allow(clippy::disallowed_methods, clippy::print_stdout, reason = "a benchmark reads clocks, and prints")]
 
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};

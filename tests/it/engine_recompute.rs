@@ -108,6 +108,9 @@ fn retained_storage_of_three_blocks() {
     assert!(ordinary.retained.bytes() < 212_352, "{ordinary:?}");
     assert!(recomputed.retained.bytes() < 112_752, "{recomputed:?}");
 
+    let narrow = run(&decoder, &full, Plan::EACH, Arithmetic::in_precision(Precision::Float32)).passed.retained;
+    assert_eq!((narrow.rounded_parameters, ordinary.retained.rounded_parameters), (1572, 0), "rounded copies");
+
     // By hand, per block of 12 positions, width 4, inner width 8: norm, q, k, v, two rotated, attended, out, dropped,
     // sum are 10 tensors of 48; norm, down, dropped, sum are 4 more; gate, up and inner are 3 of 96. Saved: one number a
     // position by each norm, three squares of 4 by attention, one number an element by the gate.
