@@ -11,6 +11,8 @@ use crate::manifest::contract::Contract;
 use crate::manifest::document::RankEntry;
 use crate::manifest::resume::Resume;
 use crate::manifest::window::Window;
+use crate::replay::Coordinates;
+use crate::replay::Lowering;
 use crate::rules::Check;
 use crate::rules::Judged;
 use crate::rules::Rule;
@@ -65,16 +67,13 @@ fn judged(
 ) -> Vec<Folded> {
     let mut clock = Clock::new(contract, resume, partial);
     let mut ledger = Ledger::new(contract, resume);
+    let (mut lowering, mut coordinates) = (Lowering::new(contract, resume), Coordinates::new(contract, resume));
     let mut findings = Findings::default();
     for window in windows {
-        let judged = Judged {
-            contract,
-            resume,
-            window,
-            ledger: &ledger.tally(window),
-            clock: &clock.observe(window),
-            coordinates: None,
-        };
+        let (ledger, clock) = (&ledger.tally(window), &clock.observe(window));
+        let script = lowering.lower(window, ledger, clock);
+        let drift = coordinates.as_mut().and_then(|coordinates| coordinates.window(window, clock, &script));
+        let judged = Judged { contract, resume, window, ledger, clock, coordinates: drift.as_ref() };
         for rule in rules {
             if let Check::Window(check) = rule.check {
                 check(&judged, &mut findings);
