@@ -68,5 +68,15 @@ def read(waiting: Iterable[Deferred]) -> None:
             deferred.arrived(piece if tensor.dim() == 1 else piece[0])
 
 
+def product(one: Any, other: Any) -> Any:
+    """A product in binary64: on the host where both factors are there, else on the device."""
+    left, right = later(one), later(other)
+    if not isinstance(left, Deferred) and not isinstance(right, Deferred):
+        return left * right
+    if isinstance(left, Deferred):
+        return one.detach().double() * other
+    return other.detach().double() * one
+
+
 def _plain(tensor: Any) -> Any:
     return tensor.detach().tolist() if tensor.dim() == 1 else tensor.detach().reshape(()).item()

@@ -22,6 +22,7 @@ from .contract import check_contract
 from .deferred import Deferred, later, read
 from .events import line, seal
 from .evidence import Evidence
+from .forward import Forward
 from .journal import Journal
 from .refusal import RecorderError, Refused
 from .watch import Watch
@@ -286,12 +287,32 @@ class Recorder:
         self.watch.attach(optimizer, scheduler, scaler, model)
         return self
 
+    def describe_forwards(self, model: Any, **options: Any) -> "Recorder":
+        """Describes each microbatch from a model's forward; see :class:`~accumulation_receipt.forward.Forward`."""
+        self.watch.add_forward(Forward(self, model, **options))
+        return self
+
     def attach_trainer(self, trainer: Any, **options: Any) -> "Recorder":
         """Observes a Transformers ``Trainer``; see :func:`~accumulation_receipt.frameworks.transformers.attach`."""
         from .frameworks import transformers
 
         transformers.attach(self, trainer, **options)
         return self
+
+    def attach_accelerator(
+        self, accelerator: Any, model: Any, optimizer: Any, scheduler: Any = None, **options: Any
+    ) -> "Recorder":
+        """Observes a loop with Accelerate; see :func:`~accumulation_receipt.frameworks.accelerate.attach`."""
+        from .frameworks import accelerate
+
+        accelerate.attach(self, accelerator, model, optimizer, scheduler, **options)
+        return self
+
+    def lightning_callback(self, **options: Any) -> Any:
+        """A Lightning callback; see :func:`~accumulation_receipt.frameworks.lightning.callback`."""
+        from .frameworks import lightning
+
+        return lightning.callback(self, **options)
 
     def detach(self) -> None:
         """Stops observing; every patched method is as it was."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Optional
 
-from ..deferred import Deferred, known, later
+from ..deferred import product
 from ..refusal import RecorderError
 from . import scaler, sync
 
@@ -75,17 +75,9 @@ def _note(watch: "Watch", loss: Any, scale: Any, vectors: dict[str, Any]) -> Non
     if divisor is not None:
         if loss is None:
             raise RecorderError("a divisor needs a scalar loss")
-        loss_sum = _product(loss, divisor)
+        loss_sum = product(loss, divisor)
     fields["loss_sum"] = loss_sum
     if "accumulated" in recorder.records and recorder.evidence is not None:
         fields["accumulated"] = recorder.evidence.gradient()
     fields = {**sync.observed(watch), **fields}
     recorder.record_backward(**fields)
-
-
-def _product(loss: Any, divisor: Any) -> Any:
-    """Loss numerator from a scaled loss: in binary64 on the host where both are there, else on the device."""
-    here, there = later(loss), later(divisor)
-    if isinstance(here, Deferred) or isinstance(there, Deferred):
-        return loss.detach().double() * divisor
-    return known(here) * known(there)

@@ -26,6 +26,11 @@ class Patches:
 
         ``original`` is bound to the target.
         """
+        # An object with a method of its own, as some callers set, is replaced there.
+        own = getattr(target, "__dict__", {})
+        if name in own:
+            self._own_method(target, name, around)
+            return
         holder = next(base for base in type(target).__mro__ if name in vars(base))
         original = vars(holder)[name]
         patches = self
@@ -37,6 +42,15 @@ class Patches:
             return around(functools.partial(original, self), *args, **kwargs)
 
         self._replace(holder, name, method)
+
+    def _own_method(self, target: Any, name: str, around: Callable[..., Any]) -> None:
+        original = vars(target)[name]
+
+        @functools.wraps(original)
+        def method(*args: Any, **kwargs: Any) -> Any:
+            return around(original, *args, **kwargs) if self._active else original(*args, **kwargs)
+
+        self._replace(target, name, method)
 
     def class_method(self, holder: type, name: str, around: Callable[..., Any]) -> None:
         """Calls on any object of the class go through ``around(original, self, *args, **kwargs)``."""

@@ -29,6 +29,8 @@ class Watch:
         self.patches = Patches()
         #: Hook handles of torch, to be removed.
         self.handles: list[Any] = []
+        #: Forwards that describe microbatches; they outlive an attach.
+        self._forwards: list[Any] = []
         self._suspended = 0
 
     @property
@@ -47,7 +49,7 @@ class Watch:
 
     def attach(self, given_optimizer: Any, given_scheduler: Any, given_scaler: Any, model: Any) -> None:
         """Observes these objects; replaces what was observed before."""
-        self.detach()
+        self._unhook()
         self.optimizer = optimizer.innermost(given_optimizer)
         self.scheduler = scheduler.innermost(given_scheduler)
         self.scaler = given_scaler if scaler.is_in_use(given_scaler) else None
@@ -57,6 +59,16 @@ class Watch:
 
     def detach(self) -> None:
         """Stops observing."""
+        self._unhook()
+        for forward in self._forwards:
+            forward.remove()
+        self._forwards = []
+
+    def add_forward(self, forward: Any) -> None:
+        """Keeps a forward that describes microbatches."""
+        self._forwards.append(forward)
+
+    def _unhook(self) -> None:
         self.patches.undo()
         for handle in self.handles:
             handle.remove()
