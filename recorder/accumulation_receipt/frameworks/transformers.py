@@ -108,7 +108,7 @@ class _Step:
         """Notes the count that the whole window was divided by, where there was one."""
         divisors, self._divisors = self._divisors, []
         if divisors and all(_same(divisor, divisors[0]) for divisor in divisors):
-            self._recorder.logged(denominator=divisors[0])
+            self._recorder.logged(denominator=later(divisors[0], _whole))
 
     def logged(self, logs: dict[str, Any], global_step: int) -> None:
         """Notes a logged loss: the mean over the windows since the last one."""
@@ -163,6 +163,11 @@ def _same(one: Any, other: Any) -> bool:
         return True
     left, right = later(one), later(other)
     return not isinstance(left, Deferred) and not isinstance(right, Deferred) and left == right
+
+
+def _whole(count: Any) -> Any:
+    """A count as an integer; some releases keep it as a float."""
+    return int(count) if count == int(count) else count
 
 
 def _shifts(model: Any) -> bool:
