@@ -30,12 +30,16 @@ def callback(
     Args:
         recorder: takes the events.
         module: where given, its forward is called with ``labels`` and returns ``logits``, from which numerators are
-            recomputed. Otherwise they are what ``training_step`` returns, times its divisor (``scaled-loss``).
+            recomputed.
         labels_of: takes the labels [rows, T] out of a batch.
-        divisor_of: what ``training_step`` divided this batch's summed loss by; by default its valid targets.
+        divisor_of: instead of ``module``: what ``training_step`` divided this batch's summed loss by, such as
+            ``lambda batch: count_targets(batch["labels"])`` where it returns a mean. The numerator is then its loss
+            times that (``scaled-loss``). Nothing is assumed: a wrong divisor would make a right run look wrong.
         shift: whether position t is predicted at t - 1.
         ignore_index: labels that take no part.
     """
+    if (module is None) == (divisor_of is None):
+        raise RecorderError("give either module, to recompute numerators, or divisor_of, to undo the loss's divisor")
     try:
         from lightning.pytorch import Callback
     except ImportError:
@@ -64,16 +68,15 @@ def callback(
             self._batch = batch
 
         def on_before_backward(self, trainer: Any, pl_module: Any, loss: Any) -> None:
-            if module is not None:
+            if divisor_of is None:
                 return
             labels = labels_of(self._batch)
             targets = count_targets(labels, ignore_index, shift)
-            divided_by = targets if divisor_of is None else divisor_of(self._batch)
             # Automatic optimisation has divided the loss already.
             steps = trainer.accumulate_grad_batches if pl_module.automatic_optimization else 1
             recorder.microbatch(
                 valid_targets=targets,
-                loss_sum=product(loss, divided_by * steps),
+                loss_sum=product(loss, divisor_of(self._batch) * steps),
                 unshifted_targets=count_targets(labels, ignore_index, shift=False),
                 rows=labels.shape[0],
                 slots=labels.numel(),
