@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 
 import torch
 from tiny import TinyDecoder, cross_entropy, microbatches, windows
@@ -24,6 +26,7 @@ FAULTS = {
     "clip-per-microbatch": "clipping after every backward instead of once a window",
     "step-per-microbatch": "the optimizer steps after every backward",
     "zero-forgotten": "the gradients are never cleared",
+    "killed": "the process is killed in the middle of window 3; `receipt verify --partial` reads what is left",
 }
 
 
@@ -48,7 +51,7 @@ def train(manifest: str, fault: str | None, coordinates: int) -> None:
     with Recorder(manifest, contract, evidence=evidence, records=records) as recorder:
         recorder.attach(optimizer, scheduler=scheduler, model=model)
         batches = microbatches(MICROBATCHES, seed=4242)
-        for window in windows(batches, STEPS):
+        for index, window in enumerate(windows(batches, STEPS)):
             targets = sum(count_targets(batch["labels"]) for batch in window)
             for at, batch in enumerate(window):
                 logits = model(**batch)["logits"]
@@ -61,6 +64,8 @@ def train(manifest: str, fault: str | None, coordinates: int) -> None:
 
                 recorder.backward(loss, valid_targets=count_targets(batch["labels"]), loss_sum=loss_sum)
 
+                if fault == "killed" and (index, at) == (3, 1):
+                    os.kill(os.getpid(), signal.SIGKILL)
                 if fault == "clip-per-microbatch":
                     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
                 if fault == "scheduler-per-microbatch":
