@@ -22,6 +22,7 @@ mod properties;
 mod reader;
 mod readme;
 mod recorded;
+mod recorder;
 mod replay;
 mod replay_recompute;
 mod resumption;
