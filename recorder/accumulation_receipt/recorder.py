@@ -96,6 +96,11 @@ class Recorder:
         """The last window that was begun."""
         return self._window if self._backwards or self._window == 0 else self._window - 1
 
+    @property
+    def awaits_restore(self) -> bool:
+        """Whether this file goes on after a restart and :meth:`restore` was not called yet."""
+        return self._must_restore
+
     @contextlib.contextmanager
     def window(self) -> Iterator["Recorder"]:
         """One update: its microbatches, step, scheduler and zeroing; written when it ends.
