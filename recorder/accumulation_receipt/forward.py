@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from .deferred import product
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 #: The two sources of numerators (wire format, ``numerator_source``).
 SOURCES = ("recomputed", "scaled-loss")
 
+#: Relative difference up to which two sums of one loss are the same: rounding of half precision, not one target more.
+_SAME_SUM = 1e-3
+
 
 class Forward:
     """Hooks on one module. Each forward with gradients describes the microbatch whose backward comes next.
@@ -23,7 +27,9 @@ class Forward:
         recorder: is told.
         model: called with ``labels`` as a keyword, and returns ``logits`` and perhaps ``loss`` (attributes or keys).
         numerator: ``recomputed`` from the logits, or ``scaled-loss``: the output's ``loss`` times what it was divided
-            by, which is ``num_items_in_batch`` where the model was given one, else the microbatch's own targets.
+            by, which is ``num_items_in_batch`` where the model was given one, else the microbatch's own targets. That
+            is an assumption, and some models ignore what they are given, so it is checked against the logits in the
+            first window, where there are any; they are read there and then.
         shift: whether position t is predicted at t - 1.
         ignore_index: labels that take no part.
         wanted: whether a forward is a microbatch's; by default whenever gradients are enabled.
@@ -46,6 +52,8 @@ class Forward:
         self._shift = shift
         self._ignore_index = ignore_index
         self._wanted = wanted
+        #: The window in which the assumption of ``scaled-loss`` is checked.
+        self._checked_in = recorder.current_window
         #: Labels that the model itself is not given; they stand in for its own.
         self.labels: Any = None
         #: What the last observed forward was told to divide by.
@@ -84,12 +92,38 @@ class Forward:
 
     def _loss_sum(self, output: Any, labels: Any, valid_targets: Any) -> Any:
         """None where the output has neither; then the loop describes the microbatch itself."""
+        logits = _part(output, "logits")
         if self._numerator == "scaled-loss":
             loss = _part(output, "loss")
-            return None if loss is None else product(loss, valid_targets if self.divisor is None else self.divisor)
-        logits = _part(output, "logits")
+            if loss is None:
+                return None
+            loss_sum = product(loss, valid_targets if self.divisor is None else self.divisor)
+            if logits is not None and self._recorder.current_window == self._checked_in:
+                self._check(loss_sum, logits, labels)
+            return loss_sum
         if logits is None:
             raise RecorderError("the model returns no logits: describe the microbatch with recorder.microbatch(...)")
+        return self._from_logits(logits, labels)
+
+    def _check(self, loss_sum: Any, logits: Any, labels: Any) -> None:
+        """Whether the loss times its supposed divisor is the sum over the targets.
+
+        Raises:
+            RecorderError: it is not, so that a wrong run could look right, or a right one wrong.
+        """
+        assumed, recomputed = float(loss_sum), float(self._from_logits(logits, labels))
+        finite = math.isfinite(assumed) and math.isfinite(recomputed)
+        if finite and not math.isclose(assumed, recomputed, rel_tol=_SAME_SUM, abs_tol=_SAME_SUM):
+            divisor = "its targets" if self.divisor is None else "num_items_in_batch"
+            raise RecorderError(
+                f"the model's loss is not its summed loss divided by {divisor}: that would be {assumed:.6g}, but the "
+                f"logits give {recomputed:.6g}. It may ignore the count, shift otherwise, or have further terms; say "
+                'numerator="recomputed"'
+            )
+
+    def _from_logits(self, logits: Any, labels: Any) -> Any:
+        if logits.dim() == labels.dim():
+            raise RecorderError("labels are numbers, not classes: describe the microbatch with recorder.microbatch(...)")
         return loss_sum_from_logits(logits, labels, self._ignore_index, self._shift)
 
 

@@ -28,6 +28,7 @@ def attach(
     numerator: Optional[str] = None,
     shift: Optional[bool] = None,
     ignore_index: int = -100,
+    divides_by: Optional[str] = None,
 ) -> None:
     """Observes a Trainer from its next ``train()`` to the end of it.
 
@@ -38,12 +39,18 @@ def attach(
             ``scaled-loss``. Recompute where a model ignores ``num_items_in_batch`` (classifiers in many releases).
         shift: whether the model predicts position t at t - 1; by default read off the model's class.
         ignore_index: labels that take no part.
+        divides_by: what a ``compute_loss_func`` of yours divides its sum by: ``window`` (``num_items_in_batch``) or
+            ``microbatch`` (its own targets). Nothing is assumed of it: a wrong divisor would hide a fault.
     """
+    if divides_by not in (None, "window", "microbatch"):
+        raise ValueError(f"divides_by: {divides_by!r}, where window or microbatch is needed")
+    if getattr(trainer, "compute_loss_func", None) is not None and divides_by is None:
+        raise RecorderError('the Trainer has a compute_loss_func: say divides_by="window" or "microbatch"')
     from transformers import TrainerCallback
 
     source = numerator or recorder.contract.get("numerator_source", "scaled-loss")
     shifted = _shifts(trainer.model) if shift is None else shift
-    step = _Step(recorder, trainer, source, shifted, ignore_index)
+    step = _Step(recorder, trainer, source, shifted, ignore_index, divides_by or "microbatch")
 
     class RecorderCallback(TrainerCallback):
         """Tells the recorder where training is."""
@@ -81,9 +88,13 @@ def attach(
 class _Step:
     """The observed training step."""
 
-    def __init__(self, recorder: "Recorder", trainer: Any, source: str, shift: bool, ignore_index: int) -> None:
+    def __init__(
+        self, recorder: "Recorder", trainer: Any, source: str, shift: bool, ignore_index: int, divides_by: str
+    ) -> None:
         self._recorder = recorder
         self._trainer = trainer
+        #: What a loss that the model did not compute is divided by; label smoothing averages over the microbatch.
+        self._divides_by = divides_by
         self._options = {"numerator": source, "shift": shift, "ignore_index": ignore_index}
         self._forward: Optional[Forward] = None
         self._patches = Patches()
@@ -151,9 +162,8 @@ class _Step:
                 raise RecorderError("the inputs have no labels, so that targets cannot be counted")
             fields = forward.described(forward.labels)
             loss = result[0] if isinstance(result, tuple) else result
-            custom = getattr(self._trainer, "compute_loss_func", None) is not None
-            used = divisor if custom and divisor is not None else fields["valid_targets"]
-            forward.divisor = divisor if custom else None
+            forward.divisor = divisor if self._divides_by == "window" else None
+            used = fields["valid_targets"] if forward.divisor is None else forward.divisor
             recorder.microbatch(loss_sum=product(loss, used), **fields)
         self._divisors.append(forward.divisor)
 
