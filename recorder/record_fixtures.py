@@ -48,6 +48,10 @@ def cases() -> dict[str, tuple[str, list[str]]]:
             "transformers",
             ["hf_trainer.py", "--epochs", "2", "--logging-steps", "3", "OUT"],
         )
+        smoothed = ["hf_trainer.py", "--label-smoothing", "0.1", "OUT"]
+        found[f"{name}-label-smoothing.jsonl"] = ("transformers", smoothed)
+        classes = ["hf_trainer.py", "--classifier", "--numerator", "recomputed", "OUT"]
+        found[f"{name}-classifier.jsonl"] = ("transformers", classes)
         found[f"{name}-ddp"] = ("transformers", [*TORCHRUN, "hf_trainer.py", "OUT/rank-{rank}.jsonl"])
     if version := installed("accelerate"):
         name = f"accelerate-{version}"
@@ -75,18 +79,25 @@ def main() -> None:
     for name, (package, arguments) in cases().items():
         if not fnmatch.fnmatch(name, wanted) or installed(package) is None:
             continue
-        out = FIXTURES / name
-        if out.is_dir():
-            shutil.rmtree(out)
-        out.unlink(missing_ok=True)
-        (out.parent if out.suffix == ".jsonl" else out).mkdir(parents=True, exist_ok=True)
-        command = [
-            str(HERE / "examples" / argument) if argument.endswith(".py") else argument.replace("OUT", str(out))
-            for argument in arguments
-        ]
-        environment = {**os.environ, "ACCELERATE_USE_CPU": "1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-        ran = subprocess.run([sys.executable, "-W", "ignore", *command], env=environment, stdout=subprocess.DEVNULL)
-        print(f"{name}: {'killed' if ran.returncode < 0 else ran.returncode}", flush=True)
+        code = record(name, arguments)
+        print(f"{name}: {'killed' if code < 0 else code}", flush=True)
+
+
+def record(name: str, arguments: list[str]) -> int:
+    """Runs what records one fixture; its exit code."""
+    out = FIXTURES / name
+    if out.is_dir():
+        shutil.rmtree(out)
+    out.unlink(missing_ok=True)
+    (out.parent if out.suffix == ".jsonl" else out).mkdir(parents=True, exist_ok=True)
+    command = [
+        str(HERE / "examples" / argument) if argument.endswith(".py") else argument.replace("OUT", str(out))
+        for argument in arguments
+    ]
+    environment = {**os.environ, "ACCELERATE_USE_CPU": "1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    environment["PYTHONPATH"] = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
+    quiet = subprocess.DEVNULL
+    return subprocess.run([sys.executable, "-W", "ignore", *command], env=environment, stdout=quiet).returncode
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Transformers' Trainer, unmodified, on a tiny Llama with random weights and tokens; nothing is downloaded.
 
     python hf_trainer.py manifest.jsonl
+    python hf_trainer.py --classifier --numerator recomputed manifest.jsonl
     torchrun --nproc-per-node 2 hf_trainer.py 'rank-{rank}.jsonl'
 """
 
@@ -12,7 +13,7 @@ import tempfile
 
 import torch
 from tiny import VOCABULARY, collate, sequences
-from transformers import LlamaConfig, LlamaForCausalLM, Trainer, TrainingArguments
+from transformers import LlamaConfig, LlamaForCausalLM, LlamaForSequenceClassification, Trainer, TrainingArguments
 
 from accumulation_receipt import Recorder, contract_for
 
@@ -25,6 +26,8 @@ def main() -> None:
     parser.add_argument("manifest")
     parser.add_argument("--tail", default="flush", choices=["flush", "carry", "drop"], help="what the contract declares")
     parser.add_argument("--numerator", default="scaled-loss", choices=["scaled-loss", "recomputed"])
+    parser.add_argument("--classifier", action="store_true", help="a sequence classifier: one label for each sequence")
+    parser.add_argument("--label-smoothing", type=float, default=0.0)
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--logging-steps", type=int, default=1)
     arguments = parser.parse_args()
@@ -47,21 +50,21 @@ def main() -> None:
 
 
 def tiny_trainer(folder: str, world_size: int, arguments: argparse.Namespace) -> Trainer:
-    model = LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=VOCABULARY,
-            hidden_size=16,
-            intermediate_size=32,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            num_key_value_heads=2,
-            max_position_embeddings=64,
-            initializer_range=0.3,
-            pad_token_id=0,
-            bos_token_id=1,
-            eos_token_id=1,
-        )
+    sizes = LlamaConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        max_position_embeddings=64,
+        initializer_range=0.3,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=1,
+        num_labels=3,
     )
+    model = (LlamaForSequenceClassification if arguments.classifier else LlamaForCausalLM)(sizes)
     settings = TrainingArguments(
         output_dir=folder,
         per_device_train_batch_size=2,
@@ -75,10 +78,17 @@ def tiny_trainer(folder: str, world_size: int, arguments: argparse.Namespace) ->
         disable_tqdm=True,
         remove_unused_columns=False,
         seed=7,
+        label_smoothing_factor=arguments.label_smoothing,
         ddp_backend="gloo" if world_size > 1 else None,
     )
     data = sequences(SEQUENCES * world_size, seed=1007)
-    return Trainer(model=model, args=settings, train_dataset=data, data_collator=collate)
+    return Trainer(model=model, args=settings, train_dataset=data, data_collator=collate_classes if arguments.classifier else collate)
+
+
+def collate_classes(rows: list[dict[str, list[int]]]) -> dict[str, torch.Tensor]:
+    """The class of a sequence is its length modulo 3."""
+    classes = torch.tensor([len(row["input_ids"]) % 3 for row in rows])
+    return {"input_ids": collate(rows)["input_ids"], "labels": classes}
 
 
 if __name__ == "__main__":
