@@ -65,6 +65,7 @@ def cases() -> dict[str, tuple[str, list[str]]]:
         found[f"{name}.jsonl"] = ("lightning", ["lightning_loop.py", "OUT"])
         scaled = ["lightning_loop.py", "--numerator", "scaled-loss", "OUT"]
         found[f"{name}-scaled-loss.jsonl"] = ("lightning", scaled)
+        found[f"{name}-manual.jsonl"] = ("lightning", ["lightning_loop.py", "--manual", "OUT"])
         found[f"{name}-corrected.jsonl"] = ("lightning", ["lightning_loop.py", "--corrected", "OUT"])
     return found
 

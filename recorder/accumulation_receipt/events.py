@@ -83,6 +83,9 @@ _FIELDS: dict[str, dict[str, values.Check]] = {
 _CHECKS = {event: {name.rstrip("!"): check for name, check in fields.items()} for event, fields in _FIELDS.items()}
 _REQUIRED = {event: [name[:-1] for name in fields if name.endswith("!")] for event, fields in _FIELDS.items()}
 
+#: Fields that hold a vector. [D]
+VECTORS = {name for checks in _CHECKS.values() for name, check in checks.items() if check is values.vector}
+
 #: What is left out where it is not finite, since the format has no other way to say so.
 _LEFT_OUT = {
     "backward": ("accumulated",),

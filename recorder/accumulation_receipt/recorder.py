@@ -20,7 +20,7 @@ from typing import Any, Iterator, Mapping, Optional, Sequence, Union
 from . import limits, values
 from .contract import check_contract
 from .deferred import Deferred, later, read
-from .events import line, seal
+from .events import VECTORS, line, seal
 from .evidence import Evidence
 from .forward import Forward
 from .journal import Journal
@@ -339,7 +339,7 @@ class Recorder:
             return  # A forked data-loading worker holds a copy of this recorder.
         if self._must_restore:
             raise RecorderError("this file goes on after a restart: call restore() with the saved state first")
-        kept = {name: later(value) for name, value in fields.items() if value is not None}
+        kept = {name: later(_shaped(event, name, value)) for name, value in fields.items() if value is not None}
         if not any(isinstance(value, Deferred) for value in kept.values()):
             seal(event, kept)
         self._pending.append((event, kept))
@@ -348,6 +348,12 @@ class Recorder:
         """Notes a backward of the open window; its id is ``r<rank>-m<count>``."""
         if self._backwards >= limits.MICROBATCHES_OF_A_WINDOW:
             raise Refused(f"window {self._window}: beyond the limit of {limits.MICROBATCHES_OF_A_WINDOW} microbatches")
+        needs_sync = self.contract["world_size"] > 1 and "sync" not in self.contract.get("unobserved", ())
+        if needs_sync and fields.get("sync") is None:
+            raise RecorderError(
+                "with several ranks each backward says whether it synchronised: attach the DistributedDataParallel as "
+                "model, give sync=, or declare sync in the contract's unobserved"
+            )
         name = f"r{self.rank}-m{self._microbatches}"
         self.record("backward", window=self._window, microbatch=name, **fields)
         self._microbatches += 1
@@ -416,6 +422,15 @@ class Recorder:
             elif name == "restore":
                 self._window = fields["window"]
         self._must_restore = True
+
+
+def _shaped(event: str, name: str, value: Any) -> Any:
+    """A tensor as a scalar, unless the field is a vector: losses and loss scales may come as [1]."""
+    if not hasattr(value, "detach") or name in VECTORS:
+        return value
+    if value.numel() != 1:
+        raise Refused(f"{event}.{name}: a tensor of {value.numel()} elements, where a scalar is needed")
+    return value.reshape(())
 
 
 def _with_basis(contract: Mapping[str, Any], evidence: Optional[Evidence]) -> Mapping[str, Any]:

@@ -1,7 +1,8 @@
-"""Lightning's automatic optimisation with ``accumulate_grad_batches``, unmodified.
+"""Lightning's automatic optimisation with ``accumulate_grad_batches``, unmodified; and manual optimisation.
 
     python lightning_loop.py manifest.jsonl
     python lightning_loop.py --corrected right.jsonl
+    python lightning_loop.py --manual right.jsonl
 """
 
 from __future__ import annotations
@@ -40,13 +41,31 @@ class Task(lightning.LightningModule):
         return [optimizer], [torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.1, 20)]
 
 
+class ManualTask(Task):
+    """The same with manual optimisation: the loop's own step, clipping, zeroing and scheduler."""
+
+    def __init__(self, core: TinyDecoder, targets_of_windows: list[int]) -> None:
+        super().__init__(core, targets_of_windows)
+        self.automatic_optimization = False
+
+    def training_step(self, batch, index):
+        self.manual_backward(super().training_step(batch, index) / STEPS)
+        if (index + 1) % STEPS == 0 or self.trainer.is_last_batch:
+            optimizer = self.optimizers()
+            self.clip_gradients(optimizer, gradient_clip_val=1.0, gradient_clip_algorithm="norm")
+            optimizer.step()
+            optimizer.zero_grad()
+            self.lr_schedulers().step()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("manifest")
     parser.add_argument("--corrected", action="store_true")
+    parser.add_argument("--manual", action="store_true", help="manual optimisation, corrected")
     parser.add_argument("--numerator", default="recomputed", choices=["scaled-loss", "recomputed"])
     arguments = parser.parse_args()
-    if arguments.corrected and arguments.numerator == "scaled-loss":
+    if (arguments.corrected or arguments.manual) and arguments.numerator == "scaled-loss":
         parser.error("the corrected loss is divided by its window's count, which a batch does not tell")
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     torch.set_num_threads(1)
@@ -55,11 +74,16 @@ def main() -> None:
     loader = DataLoader(data, batch_size=2, shuffle=False, collate_fn=collate)
     counts = [count_targets(batch["labels"]) for batch in loader]
     windows = [sum(counts[at * STEPS : (at + 1) * STEPS]) for at in range(math.ceil(len(counts) / STEPS))]
-    task = Task(TinyDecoder(), windows if arguments.corrected else None)
+    if arguments.manual:
+        task = ManualTask(TinyDecoder(), windows)
+    else:
+        task = Task(TinyDecoder(), windows if arguments.corrected else None)
 
     contract = contract_for(
         "lightning", accumulation_steps=STEPS, clip={"max_norm": 1.0}, numerator_source=arguments.numerator
     )
+    if arguments.manual:
+        contract["scheduler"] = {"name": "recorded"}  # It ticks with each update here.
     recorder = Recorder(arguments.manifest, contract)
     if arguments.numerator == "recomputed":
         callback = recorder.lightning_callback(module=task.core)
@@ -69,8 +93,8 @@ def main() -> None:
         max_epochs=1,
         accelerator="cpu",
         devices=1,
-        accumulate_grad_batches=STEPS,
-        gradient_clip_val=1.0,
+        accumulate_grad_batches=1 if arguments.manual else STEPS,
+        gradient_clip_val=None if arguments.manual else 1.0,
         callbacks=[callback],
         logger=False,
         enable_checkpointing=False,

@@ -32,6 +32,16 @@ class Replacing(unittest.TestCase):
         self.assertEqual(len(seen), 2)
         self.assertFalse(hasattr(Base.step, "__wrapped__"))
 
+    def test_a_wrapper_that_inherits_from_the_targets_class(self) -> None:
+        seen, target, wrapper = [], Derived(), Derived()
+        wrapper.optimizer = target  # type: ignore[attr-defined]
+        patches = Patches()
+        patches.method(target, "step", lambda original: seen.append(original()))
+        wrapper.step()
+        Derived().step()
+        patches.undo()
+        self.assertEqual(seen, [1])
+
     def test_two_recorders_end_in_any_order(self) -> None:
         for order in ((0, 1), (1, 0)):
             seen: list[int] = []

@@ -161,6 +161,18 @@ class Refusals(InFolder):
                 Recorder(self.path, CONTRACT, rank=rank)
         self.assertFalse(self.path.exists())
 
+    def test_with_several_ranks_each_backward_says_whether_it_synchronised(self) -> None:
+        for number, (unobserved, given, is_right) in enumerate(
+            [([], {}, False), ([], {"sync": True}, True), (["sync"], {}, True)]
+        ):
+            contract = {**CONTRACT, **_TWO, "unobserved": unobserved}
+            with Recorder(self.folder / f"{number}.jsonl", contract, rank=1) as recorder:
+                if is_right:
+                    recorder.backward(Loss(0.5), valid_targets=1, loss_sum=0.5, **given)
+                else:
+                    with self.assertRaisesRegex(RecorderError, "sync"):
+                        recorder.backward(Loss(0.5), valid_targets=1, loss_sum=0.5, **given)
+
     def test_a_window_of_too_many_microbatches(self) -> None:
         with mock.patch.object(limits, "MICROBATCHES_OF_A_WINDOW", 3), Recorder(self.path, CONTRACT) as recorder:
             for _ in range(3):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import json
 import unittest
 from typing import Any, Iterator
 from unittest import mock
@@ -23,6 +24,7 @@ from accumulation_receipt import (
     Coordinates,
     Recorder,
     RecorderError,
+    Refused,
     Sketch,
     contract_for,
     count_targets,
@@ -289,6 +291,22 @@ class Devices(WithModel):
             deferred.read(waiting)
         self.assertEqual(sorted(map(str, transfers)), ["torch.float32", "torch.int64"])
         self.assertEqual([each.value for each in waiting], [0.0, 1.0, 2.0, 3.0, 4.0, 0, 1, 2, [1.5, 2.5]])
+
+    def test_a_loss_of_one_element_is_a_scalar_and_a_longer_one_refused(self) -> None:
+        for on_host in (True, False):
+            path = self.folder / f"{on_host}.jsonl"
+            with Recorder(path, self.contract, evidence=Coordinates(self.model, 1)) as recorder:
+                with mock.patch.object(deferred, "on_host", return_value=on_host):
+                    one = torch.tensor([1.5])
+                    recorder.record_backward(
+                        valid_targets=torch.tensor([3]), loss_sum=one, backward_loss=one, accumulated=torch.tensor([2.0])
+                    )
+                    with self.assertRaises(Refused):
+                        recorder.record_backward(valid_targets=3, loss_sum=torch.ones(2))
+                    recorder.optimizer_step()
+            backward = json.loads(path.read_text().splitlines()[1])["backward"]
+            self.assertEqual((backward["loss_sum"], backward["valid_targets"]), (1.5, 3))
+            self.assertEqual(backward["accumulated"], [2.0])
 
     def test_what_changes_in_place_later_was_copied(self) -> None:
         loss = torch.tensor(3.0)

@@ -24,7 +24,8 @@ class Patches:
     def method(self, target: Any, name: str, around: Callable[..., Any]) -> None:
         """Calls of ``target.name`` go through ``around(original, *args, **kwargs)``; other objects are untouched.
 
-        ``original`` is bound to the target.
+        ``original`` is bound. A wrapper that inherits the method from the target's class and has the target as its
+        ``optimizer``, as Lightning's has, is taken for the target.
         """
         # An object with a method of its own, as some callers set, is replaced there.
         own = getattr(target, "__dict__", {})
@@ -37,7 +38,8 @@ class Patches:
 
         @functools.wraps(original)
         def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if self is not target or not patches._active:
+            is_target = self is target or getattr(self, "optimizer", None) is target
+            if not is_target or not patches._active:
                 return original(self, *args, **kwargs)
             return around(functools.partial(original, self), *args, **kwargs)
 
