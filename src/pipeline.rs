@@ -225,6 +225,7 @@ pub fn excerpts(
             message: wanted.message.to_owned(),
             place: wanted.place.clone(),
             snippet: location.as_ref().map(render).unwrap_or_default(),
+            location,
         });
     }
     Ok(excerpts)

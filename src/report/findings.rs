@@ -142,7 +142,7 @@ mod tests {
 
     fn excerpt(line: usize, title: &str) -> Excerpt {
         let snippet = format!("{title}  --> run.jsonl:{line}:1\n   |\n  ::: \n {line} | {{##[x}}\n   | ^^ here\n");
-        Excerpt { message: format!("fault on line {line}"), place: Place::default(), snippet }
+        Excerpt { message: format!("fault on line {line}"), place: Place::default(), location: None, snippet }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Nothing here prints, reads or asks the environment: width and colour come in as parameters. What a report says is
 //! built once, as the blocks of `layout`, and each format renders the blocks; so another format is another renderer.
 //! Invariant: text from a manifest is made harmless where it is rendered, and nowhere before.
+pub mod ci;
 pub mod execution;
 pub mod explain;
 pub mod findings;
@@ -22,6 +23,7 @@ pub mod visible;
 pub mod words;
 
 use crate::finding::Place;
+use crate::manifest::locate::Location;
 use crate::receipt::document::Receipt;
 
 /// A receipt with what only this run of the program knows of it.
@@ -54,6 +56,8 @@ pub struct Excerpt {
     pub message: String,
     /// Where, for an instance without a source.
     pub place: Place,
+    /// Where in a file; absent where the place is none in a file.
+    pub location: Option<Location>,
     /// What `manifest::snippet` made of it: already harmless, already coloured. A title above its ` --> ` line is left
     /// out, since the report writes its own. Empty where the place is none in a file.
     pub snippet: String,

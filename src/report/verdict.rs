@@ -20,8 +20,13 @@ use crate::receipt::document::Verdict;
 /// The text of `receipt verify`, newline at the end. No line is broken, so that a log can be searched; a verified run
 /// without findings takes at most six.
 pub fn text(shown: &Shown<'_>, style: Style) -> String {
+    findings::findings(shown, style) + &summary(shown, style)
+}
+
+/// What stands below the findings.
+pub fn summary(shown: &Shown<'_>, style: Style) -> String {
     let receipt = shown.receipt;
-    let mut out = findings::findings(shown, style);
+    let mut out = String::new();
     let mut line = |line: Line| out.push_str(&text::unbroken(&line, style));
     let headline = Headline::of(receipt);
     line(headline.sentence.into());

@@ -16,6 +16,7 @@ mod engine_schedules;
 mod engine_sweeps;
 mod engine_update;
 mod fixtures;
+mod formats;
 mod hostile;
 mod matrix;
 mod properties;

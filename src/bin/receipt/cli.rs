@@ -83,7 +83,7 @@ pub(crate) struct VerifyArgs {
     /// How much the receipt holds.
     #[arg(long, value_enum, default_value = "full")]
     pub(crate) detail: DetailArg,
-    /// What to print: a verdict for people, or the receipt.
+    /// What to print.
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: VerifyFormat,
     /// Store a rejected manifest's receipt in this folder, every identifier replaced, named by its hash.
@@ -107,8 +107,18 @@ pub(crate) enum DetailArg {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum VerifyFormat {
+    /// Findings and verdict, for people.
     Text,
+    /// The receipt.
     Json,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// JUnit XML: a test case for each rule.
+    Junit,
+    /// Annotations of GitHub Actions.
+    Github,
+    /// GitLab's Code Quality report.
+    Gitlab,
 }
 
 #[derive(Args, Debug)]

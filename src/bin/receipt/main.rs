@@ -11,6 +11,7 @@ mod previous;
 mod reference;
 mod refuse;
 mod replay;
+mod repository;
 mod run;
 mod sources;
 mod terminal;

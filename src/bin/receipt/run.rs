@@ -2,10 +2,13 @@
 use crate::cli::ReadArgs;
 use crate::failure::Failure;
 use crate::previous;
+use crate::repository;
 use crate::sources::Disk;
 use crate::terminal;
+use receipt::manifest::source::SourceName;
 use receipt::pipeline::{self, ReplayPlan, Verified, VerifyOptions};
 use receipt::receipt::document::{Detail, Verdict};
+use receipt::report::ci::Checked;
 use receipt::report::{Excerpt, Shown, Style};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,6 +16,7 @@ use std::process::ExitCode;
 /// A verified run and where it came from.
 pub(crate) struct Run {
     disk: Disk,
+    inputs: Vec<SourceName>,
     subject: String,
     pub(crate) verified: Verified,
 }
@@ -37,7 +41,7 @@ impl Run {
         let inputs: Vec<_> = paths.iter().map(|path| Disk::name(path)).collect();
         let verified = pipeline::verify(&disk, &inputs, options)?;
         let names: Vec<String> = inputs.iter().map(ToString::to_string).collect();
-        Ok(Run { disk, subject: names.join(" "), verified })
+        Ok(Run { disk, inputs, subject: names.join(" "), verified })
     }
 
     /// The source of what was found.
@@ -53,6 +57,13 @@ impl Run {
     /// What a report is made of.
     pub(crate) fn shown<'a>(&'a self, excerpts: &'a [Vec<Excerpt>]) -> Shown<'a> {
         Shown { receipt: self.verified.sealed.receipt(), subject: &self.subject, excerpts }
+    }
+
+    /// A report for other tools.
+    pub(crate) fn for_tools(&self, format: fn(&Checked<'_>) -> String) -> Result<Vec<u8>, Failure> {
+        let excerpts = self.excerpts(Style::plain(terminal::ELSEWHERE))?;
+        let folders = repository::folders();
+        Ok(format(&Checked { shown: self.shown(&excerpts), inputs: &self.inputs, folders: &folders }).into_bytes())
     }
 
     /// What CI sees.

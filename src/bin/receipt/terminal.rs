@@ -6,7 +6,7 @@ use receipt::report::Style;
 use std::io;
 
 /// Columns where the output is no terminal.
-const ELSEWHERE: usize = 100;
+pub(crate) const ELSEWHERE: usize = 100;
 
 /// How to set text that goes to standard output.
 pub(crate) fn style(color: Color) -> Style {

@@ -7,8 +7,8 @@ use crate::run::Run;
 use crate::terminal;
 use receipt::receipt::archive;
 use receipt::receipt::document::{Detail, Verdict};
-use receipt::report::verdict;
 use receipt::report::visible::visible;
+use receipt::report::{ci, verdict};
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
@@ -34,6 +34,10 @@ pub(crate) fn run(args: &VerifyArgs, color: Color) -> Result<ExitCode, Failure> 
             let excerpts = run.excerpts(style)?;
             verdict::text(&run.shown(&excerpts), style).into_bytes()
         }
+        VerifyFormat::Sarif => run.for_tools(ci::sarif::json)?,
+        VerifyFormat::Junit => run.for_tools(ci::junit::xml)?,
+        VerifyFormat::Github => run.for_tools(ci::github::text)?,
+        VerifyFormat::Gitlab => run.for_tools(ci::gitlab::json)?,
     };
     output::print(&text).map_err(Failure::Print)?;
     Ok(if args.exit_zero { ExitCode::SUCCESS } else { run.exit_code() })
