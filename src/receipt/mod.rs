@@ -3,6 +3,7 @@ pub mod archive;
 mod build;
 mod carried;
 pub mod check;
+pub mod diff;
 pub mod document;
 mod limitations;
 mod number;

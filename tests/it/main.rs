@@ -22,6 +22,7 @@ mod matrix;
 mod properties;
 mod reader;
 mod readme;
+mod receipt_diff;
 mod recorded;
 mod recorder;
 mod replay;

@@ -1,10 +1,9 @@
 //! `receipt check`.
 use crate::cli::CheckArgs;
 use crate::failure::Failure;
-use crate::kind::{self, Kind};
 use crate::output;
 use crate::previous;
-use crate::refuse::refuse;
+use crate::refuse::{explained, refuse};
 use crate::sources::Disk;
 use receipt::finding::{Code, Finding, Place};
 use receipt::pipeline::{self, ReplayPlan, VerifyOptions};
@@ -13,7 +12,6 @@ use receipt::receipt::check;
 use receipt::receipt::document::{FindingReport, Verdict};
 use receipt::report::visible::visible;
 use receipt::report::words;
-use std::path::Path;
 use std::process::ExitCode;
 
 pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
@@ -41,16 +39,6 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }
     }
-}
-
-/// Why a document is no receipt: of a manifest, that it is one.
-fn explained(path: &Path, finding: Finding) -> Finding {
-    if kind::of(path) != Some(Kind::Manifest) {
-        return finding;
-    }
-    let name = path.display();
-    let message = format!("{name} is a manifest, not a receipt: `receipt verify {name}` judges it");
-    Finding { message, ..finding }
 }
 
 /// GA802 where the manifest is rejected and the receipt says otherwise: there is nothing else to compare.

@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Replay(ReplayArgs),
     /// Check that a receipt's hash holds and, with the manifest, that it can be derived again.
     Check(CheckArgs),
+    /// Say where two receipts first differ, and what changed.
+    Diff(DiffArgs),
     /// List all rules.
     Rules,
     /// Plan recomputation of a chain of steps: uniform blocks and binomial snapshots, as table and curve.
@@ -223,6 +225,17 @@ pub(crate) struct ScheduleArgs {
 #[derive(Args, Debug)]
 pub(crate) struct SelfcheckArgs {
     /// What to print.
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: PlainFormat,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DiffArgs {
+    /// A receipt.
+    pub(crate) left: PathBuf,
+    /// Another.
+    pub(crate) right: PathBuf,
+    /// What to write.
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: PlainFormat,
 }

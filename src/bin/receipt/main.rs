@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "the binary is what opens files")]
 mod check;
 mod cli;
+mod diff;
 mod engine;
 mod explain;
 mod failure;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         Command::Explain(args) => explain::run(args, color),
         Command::Replay(args) => replay::run(args, color),
         Command::Check(args) => check::run(args),
+        Command::Diff(args) => diff::run(args, color),
         Command::Rules => reference::rules(color),
         Command::Schedule(args) => engine::schedule(args, color),
         Command::Selfcheck(args) => engine::selfcheck(args, color),
