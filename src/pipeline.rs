@@ -1,4 +1,8 @@
 //! All control flow: what a command does, from names to a sealed receipt.
+mod timeline;
+
+pub use timeline::timeline;
+
 use crate::align::EventStream;
 use crate::canonical::{CanonicalError, Count};
 use crate::finding::{self, Code, Findings, Folded};

@@ -7,8 +7,10 @@ pub mod ci;
 pub mod diff;
 pub mod execution;
 pub mod explain;
+pub mod figure;
 pub mod findings;
 pub mod headline;
+pub mod html;
 pub mod layout;
 pub mod number;
 pub mod page;
@@ -19,6 +21,7 @@ pub mod schedule;
 pub mod selfcheck;
 #[cfg(test)]
 mod testing;
+pub mod timeline;
 pub mod verdict;
 pub mod visible;
 pub mod words;

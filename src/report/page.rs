@@ -15,25 +15,31 @@ use crate::rules::Rule;
 pub fn page(rule: &Rule, style: Style) -> String {
     let code = rule.code;
     let title = Line::new().with(role(code), code.as_str()).text(" ").strong(code.name());
-    let severity = Line::from(format!("{}. {}.", plain::wrong(code, code.severity()), consequence(code)));
-    let mut sections = prose::sections(rule.docs);
-    sections.push(fixtures(code));
     format!(
         "{}{}\n{}",
         text::unbroken(&title, style),
-        text::paragraph(&severity, style),
-        text::sections(&sections, style)
+        text::paragraph(&summary(code).into(), style),
+        text::sections(&sections(rule), style)
     )
 }
 
 /// What `receipt explain GA203 --format markdown` prints.
 pub fn markdown(rule: &Rule) -> String {
     let code = rule.code;
-    let severity = format!("{}. {}.", plain::wrong(code, code.severity()), consequence(code));
+    let summary = layout::markdown::line(&summary(code).into());
+    format!("# {code} {}\n\n{summary}\n{}", code.name(), layout::markdown::sections(&sections(rule)))
+}
+
+/// What is wrong and how bad that is, in two sentences.
+pub(super) fn summary(code: Code) -> String {
+    format!("{}. {}.", plain::wrong(code, code.severity()), consequence(code))
+}
+
+/// The page's sections, and where its fixtures are.
+pub(super) fn sections(rule: &Rule) -> Vec<Section> {
     let mut sections = prose::sections(rule.docs);
-    sections.push(fixtures(code));
-    let severity = layout::markdown::line(&severity.into());
-    format!("# {code} {}\n\n{severity}\n{}", code.name(), layout::markdown::sections(&sections))
+    sections.push(fixtures(rule.code));
+    sections
 }
 
 /// The folder below the source tree that holds a run which has the fault and one, as like it as can be, which has not.

@@ -140,8 +140,12 @@ pub(crate) struct ExplainArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum ExplainFormat {
+    /// For a terminal.
     Text,
+    /// For a pull request.
     Markdown,
+    /// One file with pictures, for a browser or a printer.
+    Html,
 }
 
 #[derive(Args, Debug)]

@@ -10,7 +10,8 @@ use crate::terminal;
 use receipt::finding::Code;
 use receipt::receipt::check;
 use receipt::receipt::document::Detail;
-use receipt::report::{Shown, Style, explain, page};
+use receipt::report::timeline::Timeline;
+use receipt::report::{Shown, Style, explain, html, page};
 use receipt::rules;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -24,17 +25,28 @@ pub(crate) fn run(args: &ExplainArgs, color: Color) -> Result<ExitCode, Failure>
         && kind::of(subject) == Some(Kind::Receipt)
     {
         return match check::read(&previous::read_file(subject)?) {
-            Ok(sealed) => report(&Shown::new(sealed.receipt(), &subject.display().to_string()), args, color),
+            Ok(sealed) => report(&Shown::new(sealed.receipt(), &subject.display().to_string()), None, args, color),
             Err(finding) => refuse::refuse(&finding),
         };
     }
     let run = Run::verify(&args.subjects, &args.read, Detail::Full)?;
     let excerpts = run.excerpts(style)?;
-    report(&run.shown(&excerpts), args, color)
+    // Only pictures need the events, which are in the manifest and not in the receipt.
+    let timeline = match args.format {
+        ExplainFormat::Html => Some(run.timeline(args.window)?),
+        ExplainFormat::Text | ExplainFormat::Markdown => None,
+    };
+    report(&run.shown(&excerpts), timeline.as_ref(), args, color)
 }
 
-fn report(shown: &Shown<'_>, args: &ExplainArgs, color: Color) -> Result<ExitCode, Failure> {
+fn report(
+    shown: &Shown<'_>,
+    timeline: Option<&Timeline>,
+    args: &ExplainArgs,
+    color: Color,
+) -> Result<ExitCode, Failure> {
     let text = match args.format {
+        ExplainFormat::Html => html::report(shown, args.window, timeline),
         ExplainFormat::Text => explain::text(shown, args.window, terminal::style(color)),
         ExplainFormat::Markdown => explain::markdown(shown, args.window),
     };
@@ -54,6 +66,7 @@ fn rule(word: &str, args: &ExplainArgs, style: Style) -> Result<ExitCode, Failur
     }
     let rule = rules::find(code);
     print(match args.format {
+        ExplainFormat::Html => html::rule(rule),
         ExplainFormat::Text => page::page(rule, style),
         ExplainFormat::Markdown => page::markdown(rule),
     })?;

@@ -9,6 +9,7 @@ use receipt::manifest::source::SourceName;
 use receipt::pipeline::{self, ReplayPlan, Verified, VerifyOptions};
 use receipt::receipt::document::{Detail, Verdict};
 use receipt::report::ci::Checked;
+use receipt::report::timeline::Timeline;
 use receipt::report::{Excerpt, Shown, Style};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,6 +18,7 @@ use std::process::ExitCode;
 pub(crate) struct Run {
     disk: Disk,
     inputs: Vec<SourceName>,
+    options: VerifyOptions,
     subject: String,
     pub(crate) verified: Verified,
 }
@@ -41,12 +43,17 @@ impl Run {
         let inputs: Vec<_> = paths.iter().map(|path| Disk::name(path)).collect();
         let verified = pipeline::verify(&disk, &inputs, options)?;
         let names: Vec<String> = inputs.iter().map(ToString::to_string).collect();
-        Ok(Run { disk, inputs, subject: names.join(" "), verified })
+        Ok(Run { disk, inputs, options, subject: names.join(" "), verified })
     }
 
     /// The source of what was found.
     pub(crate) fn excerpts(&self, style: Style) -> Result<Vec<Vec<Excerpt>>, Failure> {
         Ok(pipeline::excerpts(&self.disk, &self.verified, &terminal::renderer(style))?)
+    }
+
+    /// The events that pictures show, of a window or of those that the errors are in.
+    pub(crate) fn timeline(&self, window: Option<u64>) -> Result<Timeline, Failure> {
+        Ok(pipeline::timeline(&self.disk, &self.inputs, &self.options, &self.verified, window)?)
     }
 
     /// Whether a path names a file that was read.

@@ -89,13 +89,13 @@ fn is_off(window: &WindowReport, relative: f64) -> bool {
 
 /// How far a window is off, each relative; absent where not recorded.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Drift {
+pub(in crate::report) struct Drift {
     /// The worst weight; infinite where its weight should be 0.
-    weight: Option<f64>,
+    pub(in crate::report) weight: Option<f64>,
     /// The loss that was differentiated.
-    loss: Option<f64>,
+    pub(in crate::report) loss: Option<f64>,
     /// The loss that was logged.
-    logged: Option<f64>,
+    pub(in crate::report) logged: Option<f64>,
     /// The count that it logs to have divided by.
     denominator: Option<f64>,
     /// A logged or clipped norm.
@@ -109,7 +109,8 @@ struct Drift {
 }
 
 impl Drift {
-    fn of(window: &WindowReport) -> Self {
+    /// Of a window.
+    pub(in crate::report) fn of(window: &WindowReport) -> Self {
         let weights = window.deltas.as_ref();
         let gradients = window.gradient.as_deref().zip(window.accumulated.gradient.as_deref());
         let worst = |claimed: fn(&ClaimReport) -> Option<Compared>| {

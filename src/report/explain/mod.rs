@@ -4,13 +4,13 @@
 mod change;
 mod counterexample;
 mod declared;
-mod drift;
+pub(in crate::report) mod drift;
 mod evidence;
 mod happened;
 mod recipe;
 #[cfg(test)]
 mod tests;
-mod window;
+pub(in crate::report) mod window;
 mod worst;
 
 use super::Shown;
@@ -74,24 +74,45 @@ fn top(shown: &Shown<'_>) -> Vec<Line> {
     vec![verdict, wrong, Line::new().strong("What to change:").text(" ").join(prose::spans(&change))]
 }
 
-fn sections(shown: &Shown<'_>, window: Option<u64>) -> Result<Vec<Section>, NoSuchWindow> {
+/// What a section answers, for formats that add pictures to some.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Question {
+    Declared,
+    Happened,
+    Recipe,
+    HowMuch,
+    Execution,
+    Where,
+    Change,
+    Counterexample,
+    Evidence,
+    Limitations,
+    Window,
+}
+
+/// The sections, with what they answer: of the run, or of one window.
+pub(super) fn questions(shown: &Shown<'_>, window: Option<u64>) -> Result<Vec<(Question, Section)>, NoSuchWindow> {
     let receipt = shown.receipt;
     if let Some(window) = window {
-        return window::section(receipt, window).map(|section| vec![section]);
+        return window::section(receipt, window).map(|section| vec![(Question::Window, section)]);
     }
     let sections = [
-        declared::section(receipt),
-        happened::section(receipt),
-        recipe::section(receipt),
-        drift::section(receipt),
-        execution::section(receipt),
-        worst::section(shown),
-        change::section(receipt),
-        counterexample::section(receipt),
-        evidence::section(receipt),
-        Some(limitations(receipt)),
+        (Question::Declared, declared::section(receipt)),
+        (Question::Happened, happened::section(receipt)),
+        (Question::Recipe, recipe::section(receipt)),
+        (Question::HowMuch, drift::section(receipt)),
+        (Question::Execution, execution::section(receipt)),
+        (Question::Where, worst::section(shown)),
+        (Question::Change, change::section(receipt)),
+        (Question::Counterexample, counterexample::section(receipt)),
+        (Question::Evidence, evidence::section(receipt)),
+        (Question::Limitations, Some(limitations(receipt))),
     ];
-    Ok(sections.into_iter().flatten().collect())
+    Ok(sections.into_iter().filter_map(|(question, section)| Some((question, section?))).collect())
+}
+
+fn sections(shown: &Shown<'_>, window: Option<u64>) -> Result<Vec<Section>, NoSuchWindow> {
+    Ok(questions(shown, window)?.into_iter().map(|(_, section)| section).collect())
 }
 
 /// Limitations, but for those about evidence, which have been said with it.

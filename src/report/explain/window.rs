@@ -39,7 +39,7 @@ pub(super) fn section(receipt: &Receipt, asked: u64) -> Result<Section, NoSuchWi
 }
 
 /// In their order if there are few, else those that are furthest off, and how many are left out.
-fn chosen(mut microbatches: Vec<&MicrobatchReport>) -> (Vec<&MicrobatchReport>, usize) {
+pub(in crate::report) fn chosen(mut microbatches: Vec<&MicrobatchReport>) -> (Vec<&MicrobatchReport>, usize) {
     let left_out = microbatches.len().saturating_sub(SHOWN);
     if left_out > 0 {
         let off = |microbatch: &MicrobatchReport| share(microbatch).map_or(0.0, |share| (share - 1.0).abs());
@@ -50,7 +50,7 @@ fn chosen(mut microbatches: Vec<&MicrobatchReport>) -> (Vec<&MicrobatchReport>, 
 }
 
 /// What a target counted for over its fair share.
-fn share(microbatch: &MicrobatchReport) -> Option<f64> {
+pub(in crate::report) fn share(microbatch: &MicrobatchReport) -> Option<f64> {
     let (seen, declared) = microbatch.weight_seen.zip(microbatch.weight_declared)?;
     Some(seen.get() / declared.get()).filter(|share| share.is_finite())
 }

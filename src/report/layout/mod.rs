@@ -2,6 +2,7 @@
 //!
 //! Invariant: a span's text is what the receipt says, unescaped; each renderer escapes all of it.
 mod bars;
+pub mod html;
 pub mod markdown;
 mod paint;
 pub mod prose;
