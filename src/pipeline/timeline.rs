@@ -1,9 +1,9 @@
 //! A second look at a manifest, for pictures of what a receipt does not hold.
 use super::PipelineError;
 use super::Verified;
-use super::VerifyOptions;
 use crate::align::Aligner;
 use crate::finding::Code;
+use crate::finding::Folded;
 use crate::finding::Place;
 use crate::finding::Severity;
 use crate::manifest;
@@ -39,7 +39,7 @@ const MARKS: usize = 256;
 pub fn timeline(
     sources: &dyn Sources,
     inputs: &[SourceName],
-    options: &VerifyOptions,
+    partial: bool,
     verified: &Verified,
     asked: Option<u64>,
 ) -> Result<Timeline, PipelineError> {
@@ -47,11 +47,11 @@ pub fn timeline(
     if !verified.sealed.receipt().eligible {
         return Ok(timeline);
     }
-    let Opened { contract, resume, streams, mut findings, .. } = manifest::open_run(sources, inputs, options.partial)?;
+    let Opened { contract, resume, streams, mut findings, .. } = manifest::open_run(sources, inputs, partial)?;
     let Some(contract) = contract else { return Ok(timeline) };
     let faults = faults(verified);
     let wanted = wanted(verified, asked);
-    let mut aligner = Aligner::new(&contract, resume.as_ref(), options.partial, streams);
+    let mut aligner = Aligner::new(&contract, resume.as_ref(), partial, streams);
     while let Some(window) = aligner.next(&mut findings) {
         timeline.scales.push(scale(&window));
         // Where nothing is wrong, the first window shows how the run goes.
@@ -73,13 +73,14 @@ fn faults(verified: &Verified) -> Vec<(Code, Place)> {
     faults
 }
 
-/// The window that was asked for, else those of the worst instances of the errors, causes first.
+/// The window that was asked for, else those of the worst instances of the errors that no other finding explains.
 fn wanted(verified: &Verified, asked: Option<u64>) -> BTreeSet<u64> {
     if let Some(asked) = asked {
         return BTreeSet::from([asked]);
     }
     let mut wanted = BTreeSet::new();
-    for (folded, _) in verified.findings.iter().filter(|(folded, _)| folded.severity == Severity::Error) {
+    let is_cause = |(folded, cause): &&(Folded, Option<Code>)| folded.severity == Severity::Error && cause.is_none();
+    for (folded, _) in verified.findings.iter().filter(is_cause) {
         if wanted.len() < WINDOWS {
             wanted.extend(folded.place.window.or(folded.windows.first().copied()));
         }

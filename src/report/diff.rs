@@ -9,6 +9,7 @@ use super::layout::table::Cell;
 use super::layout::text;
 use super::number;
 use super::words;
+use crate::canonical::Finite;
 use crate::finding::Code;
 use crate::finding::Severity;
 use crate::receipt::Sealed;
@@ -16,6 +17,8 @@ use crate::receipt::diff::Change;
 use crate::receipt::diff::Diff;
 use crate::receipt::document::FindingReport;
 use crate::receipt::document::Verdict;
+use crate::replay::ReplayReport;
+use crate::replay::report::CounterexampleRun;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -28,6 +31,9 @@ const SHOWN_OF_MANY: usize = 4;
 
 /// Parts that follow from others, and so are only named.
 const CONSEQUENCES: [&str; 5] = ["counterexample", "eligible", "input", "limitations", "verdict"];
+
+/// From how much on a change is a factor and no longer per cent.
+const TIMES: f64 = 10.0;
 
 /// Characters of a text that are shown.
 const LONGEST: usize = 60;
@@ -109,18 +115,14 @@ fn table(left: &Sealed, right: &Sealed, diff: &Diff) -> Table {
     let mut table = Table::new(&["what", "first", "second", "change"]);
     let mut left_out = Vec::new();
     for part in diff.parts.iter().filter(|part| !is_quiet(&part.name)) {
-        if part.name == "findings" {
-            findings(left, right).into_iter().for_each(|row| table.push(row));
+        if let "findings" | "replay" = &*part.name {
+            let rows = if part.name == "findings" { findings(left, right) } else { execution(left, right) };
+            rows.into_iter().for_each(|row| table.push(row));
             continue;
         }
         let shown = if matches!(&*part.name, "windows" | "microbatches") { SHOWN_OF_MANY } else { SHOWN };
         for change in part.changes.iter().take(shown) {
-            table.push(vec![
-                Cell::Text(place(&part.name, change)),
-                Cell::Text(side(change.left.as_ref())),
-                Cell::Text(side(change.right.as_ref())),
-                Cell::or_empty(by_how_much(change).map(Cell::Text)),
-            ]);
+            table.push(row(place(&part.name, change), change));
         }
         let more = part.changes.len().saturating_sub(shown) as u64 + part.more;
         if more > 0 {
@@ -129,6 +131,15 @@ fn table(left: &Sealed, right: &Sealed, diff: &Diff) -> Table {
     }
     table.left_out = (!left_out.is_empty()).then(|| format!("Not shown: {}.", words::list(&left_out)));
     table.without_empty_columns()
+}
+
+fn row(what: String, change: &Change) -> Vec<Cell> {
+    vec![
+        Cell::Text(what),
+        Cell::Text(side(change.left.as_ref())),
+        Cell::Text(side(change.right.as_ref())),
+        Cell::or_empty(by_how_much(change).map(Cell::Text)),
+    ]
 }
 
 /// A row for each code that was found: how often and where on each side.
@@ -152,6 +163,36 @@ fn findings(left: &Sealed, right: &Sealed) -> Vec<Vec<Cell>> {
         Some([what, often(left), often(right), change.to_owned()].map(Cell::Text).to_vec())
     };
     codes.into_iter().filter_map(row).collect()
+}
+
+/// What executing the runs showed: windows, and how far the worst of them and each recipe is off.
+fn execution(left: &Sealed, right: &Sealed) -> Vec<Vec<Cell>> {
+    let sides = [left, right].map(|sealed| numbers(sealed.receipt().replay.as_ref()));
+    let mut names: Vec<&String> = Vec::new();
+    for (name, _) in sides[0].iter().chain(&sides[1]) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let of = |side: &[(String, Option<f64>)], name: &String| {
+        side.iter().find(|(each, _)| each == name).and_then(|(_, value)| *value).map(Value::from)
+    };
+    let change = |name: &String| Change { place: String::new(), left: of(&sides[0], name), right: of(&sides[1], name) };
+    let changes = names.into_iter().map(|name| (name, change(name))).filter(|(_, change)| change.left != change.right);
+    changes.map(|(name, change)| row(name.clone(), &change)).collect()
+}
+
+fn numbers(replay: Option<&ReplayReport>) -> Vec<(String, Option<f64>)> {
+    let Some(replay) = replay else { return Vec::new() };
+    let worst = replay.worst.as_ref().and_then(|worst| worst.gradient.as_ref()).and_then(|drift| drift.relative);
+    let mut numbers = vec![
+        ("replay: windows executed".to_owned(), Some(replay.windows_judged.to_f64())),
+        ("replay: windows off".to_owned(), Some(replay.windows_off.to_f64())),
+        ("replay: worst gradient off".to_owned(), worst.map(Finite::get)),
+    ];
+    let recipe = |run: &CounterexampleRun| (format!("replay: {} off", run.recipe), run.gradient.map(Finite::get));
+    numbers.extend(replay.counterexamples.iter().map(recipe));
+    numbers
 }
 
 fn often(finding: Option<&FindingReport>) -> String {
@@ -193,5 +234,9 @@ fn by_how_much(change: &Change) -> Option<String> {
     let (left, right) = (number(&change.left)?, number(&change.right)?);
     let relative = (right - left) / left.abs();
     let sign = if relative < 0.0 { "−" } else { "+" };
-    relative.is_finite().then(|| format!("{sign}{}", number::percent(relative.abs())))
+    match right / left {
+        _ if !relative.is_finite() => None,
+        times if times > TIMES => Some(format!("× {}", number::significant(times, 3))),
+        _ => Some(format!("{sign}{}", number::percent(relative.abs()))),
+    }
 }

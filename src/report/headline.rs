@@ -1,5 +1,7 @@
 //! A receipt in one sentence for someone who has never seen this tool, and what to change in another.
 use super::number;
+use super::particular;
+use super::particular::Particular;
 use super::plain;
 use super::recipes;
 use super::recipes::Recipe;
@@ -124,7 +126,10 @@ fn violated(receipt: &Receipt) -> Headline {
     let others: Vec<String> = causes.map(also).collect();
     let (what, change) = match followed(receipt).filter(|_| is_about_weights(worst.code)) {
         Some(followed) => (wrong_recipe(receipt, worst, &followed), Some(format!("{}.", followed.recipe.change))),
-        None => (wrong_clock(worst), advice(worst.code)),
+        None => match particular::of(receipt, worst) {
+            Some(Particular { what, change }) => (what.unwrap_or_else(|| wrong_clock(worst)), Some(change)),
+            None => (wrong_clock(worst), advice(worst.code)),
+        },
     };
     let also = match others.as_slice() {
         [] => String::new(),
@@ -146,14 +151,15 @@ fn is_about_weights(code: Code) -> bool {
 
 fn wrong_recipe(receipt: &Receipt, worst: &FindingReport, followed: &Followed) -> String {
     let declared = match receipt.formula.as_deref() {
-        Some("token-mean/1") => "every target of a window was to count the same (token-mean/1)".to_owned(),
+        Some("token-mean/1") => "every target of an update was to count the same (token-mean/1)".to_owned(),
         Some(formula) => format!("{formula} was declared"),
         None => "another recipe was declared".to_owned(),
     };
     let Followed { recipe: Recipe { name, did, .. }, others, part } = followed;
     let name = match others.as_slice() {
         [] => name.clone(),
-        others => format!("{name}; {} would look the same", words::list(others)),
+        [other] => format!("{name}; {other} would look the same"),
+        others => format!("{name}; {} others would look the same", others.len()),
     };
     match worst.code {
         Code::GA201 if extent(receipt, Evidence::Weights) != Presence::None => {
@@ -172,8 +178,8 @@ fn share(receipt: &Receipt) -> String {
     });
     let (least, most) = shares.fold((1.0, 1.0), |(least, most): (f64, f64), share| (least.min(share), most.max(share)));
     match () {
-        () if most > 1.01 => format!("; one counted for {} times its share", number::significant(most, 3)),
-        () if least < 0.99 => format!("; one counted for only {} times its share", number::significant(least, 3)),
+        () if most > 1.01 => format!("; one counted for {} times its fair share", number::significant(most, 3)),
+        () if least < 0.99 => format!("; one counted for only {} times its fair share", number::significant(least, 3)),
         () => String::new(),
     }
 }
@@ -263,8 +269,8 @@ mod tests {
         let headline = Headline::of(&receipt);
         assert_eq!(
             headline.sentence,
-            "Gradients were cleared in the middle of a window, so a part of them was lost (window 2): 2 of 4 backwards \
-             are lost. Also: the short window at the end of the data was not treated as declared (GA601)."
+            "Gradients were cleared in the middle of an update, so a part of them was lost (window 2): 2 of 4 backwards \
+             are lost. Also: the incomplete update at the end of the data was not treated as declared (GA601)."
         );
         assert!(headline.change.expect("advice").starts_with("Clear once a window"));
     }

@@ -14,6 +14,7 @@ pub mod html;
 pub mod layout;
 pub mod number;
 pub mod page;
+mod particular;
 pub mod plain;
 pub mod recipes;
 mod recomputation;

@@ -69,7 +69,7 @@ const BASES: [Entry; 13] = [
         effect: "A target in a short microbatch counts for more than one in a long microbatch, so the update has \
                  another direction than one big batch's.",
         seen_in: "Transformers up to 4.45, Accelerate's and Lightning's plain loops, DeepSpeed, Megatron by default, nanotron",
-        change: "Sum each microbatch's loss (reduction=\"sum\") and divide by the valid targets of the whole window",
+        change: "Sum each microbatch's loss (reduction=\"sum\") and divide by the valid targets of the whole update",
     },
     Entry {
         name: "rank-token-mean",
@@ -77,7 +77,8 @@ const BASES: [Entry; 13] = [
         did: "divided by each rank's own target count",
         effect: "A target on a rank with few targets counts for more than one on a rank with many.",
         seen_in: "Transformers 4.46 across ranks (later with average_tokens_across_devices=False), axolotl, OLMo-core",
-        change: "All-reduce the target count over ranks before dividing, and multiply by W where gradients are averaged",
+        change: "All-reduce the target count over ranks before dividing, and multiply by the number of ranks where gradients \
+                 are averaged over them (DDP, FSDP)",
     },
     Entry {
         name: "microbatch-global-mean",
@@ -90,7 +91,7 @@ const BASES: [Entry; 13] = [
     Entry {
         name: "unshifted-count",
         formula: "c/Σu",
-        did: "divided by labels that were counted before the shift",
+        did: "divided by a count of labels that was taken before the one-token shift",
         effect: "The first label of a row is never predicted, so the count is too large by one for each row whose first \
                  label is not masked, and every update is too small.",
         seen_in: "Transformers 4.46.2 to 5.9 (5.24 for models without a mapped loss type), TRL 0.24",
@@ -99,7 +100,7 @@ const BASES: [Entry; 13] = [
     Entry {
         name: "rank-unshifted-count",
         formula: "c/(W·Σu of the rank)",
-        did: "divided by each rank's own labels, counted before the shift",
+        did: "divided by each rank's own count of labels, taken before the one-token shift",
         effect: "Ranks with few targets count for too much, and the first label of every row is counted though it is \
                  never predicted.",
         seen_in: "Transformers 4.46.3 to 4.53 across ranks",
@@ -108,7 +109,7 @@ const BASES: [Entry; 13] = [
     Entry {
         name: "unshifted-weighted-means",
         formula: "c·u/(n·Σu)",
-        did: "multiplied each microbatch's mean by labels that were counted before the shift",
+        did: "weighted each microbatch's mean by a count of labels that was taken before the one-token shift",
         effect: "Numerator and denominator are counted differently, so the targets of rows whose first label is not \
                  masked weigh more than they should.",
         seen_in: "torchtune 0.6",
@@ -144,7 +145,7 @@ const BASES: [Entry; 13] = [
         did: "did not divide at all",
         effect: "The update grows with the number of targets; clipping and Adam hide that, the learning rate does not.",
         seen_in: "loops with reduction=\"sum\" and no division",
-        change: "Divide by the valid targets of the whole window",
+        change: "Divide by the valid targets of the whole update",
     },
     Entry {
         name: "last-microbatch-only",
@@ -174,7 +175,7 @@ const NAMED: [(Entry, &str); 7] = [
             effect: "The gradient is about k times too large, which clipping and Adam hide, and a target in a short \
                      microbatch counts for more than one in a long microbatch.",
             seen_in: "Transformers 4.46 to 4.48 for models that take no loss arguments, Burn",
-            change: "Sum each microbatch's loss (reduction=\"sum\") and divide by the valid targets of the whole window",
+            change: "Sum each microbatch's loss (reduction=\"sum\") and divide by the valid targets of the whole update",
         },
         "mean-of-means*k",
     ),
@@ -182,12 +183,12 @@ const NAMED: [(Entry, &str); 7] = [
         Entry {
             name: "mean-of-means-nominal",
             formula: "c/(W·K·n)",
-            did: "averaged each microbatch by itself, and divided by the configured K even where a window is shorter",
+            did: "averaged each microbatch by itself, and divided by the configured accumulation steps K even where an update had fewer",
             effect: "A target in a short microbatch counts for more than one in a long microbatch, and the short window \
                      at the end of the data makes too small an update.",
             seen_in: "Accelerate (accumulate) and Lightning (accumulate_grad_batches) with the loss left as it is",
-            change: "Sum each microbatch's loss (reduction=\"sum\"), divide by the valid targets of the whole window, and \
-                     undo the library's own division by K",
+            change: "Sum each microbatch's loss (reduction=\"sum\"), divide by the valid targets of the whole update, and \
+                     undo the library's own division by the accumulation steps",
         },
         "mean-of-means*k/K",
     ),
@@ -231,7 +232,7 @@ const NAMED: [(Entry, &str); 7] = [
             did: "divided by all ranks' targets and then averaged over ranks",
             effect: "Every update is W times too small: the average over ranks divides once more.",
             seen_in: "torchtune#2172, transformers#37474",
-            change: "Multiply the loss by W where gradients are averaged over ranks (DDP, FSDP), or sum them",
+            change: "Multiply the loss by the number of ranks where gradients are averaged over them (DDP, FSDP), or sum them",
         },
         "token-mean/W",
     ),
@@ -242,7 +243,7 @@ const NAMED: [(Entry, &str); 7] = [
             did: "multiplied by the number of ranks once too often",
             effect: "Every update is W times too large.",
             seen_in: "",
-            change: "Multiply the loss by W only where gradients are averaged over ranks, and only once",
+            change: "Multiply the loss by the number of ranks only where gradients are averaged over them, and only once",
         },
         "token-mean*W",
     ),
@@ -351,7 +352,7 @@ mod tests {
         assert_eq!(recipe.formula, "c/Σu / K");
         assert_eq!(
             recipe.did,
-            "divided by labels that were counted before the shift, and divided by the configured K once more"
+            "divided by a count of labels that was taken before the one-token shift, and divided by the configured K once more"
         );
         assert_eq!(recipe.change, "Count labels[..., 1:], or mask each row's first label, and drop the division by K");
         assert_eq!(find("token-mean*K").expect("a product").change, "Drop the multiplication by K");

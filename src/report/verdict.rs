@@ -182,8 +182,8 @@ error[GA201] loss-drift: logged loss 0.5333333333333333
   --> rank 0, event 5, window 0, at /logged/loss
   = symptom of GA203 weight-drift
 
-This run averaged each microbatch by itself, and then averaged the averages (mean-of-means), where every target of a window was to count the same (token-mean/1); one counted for 3.33 times its share.
-what to change: Sum each microbatch's loss (reduction=\"sum\") and divide by the valid targets of the whole window.
+This run averaged each microbatch by itself, and then averaged the averages (mean-of-means), where every target of an update was to count the same (token-mean/1); one counted for 3.33 times its fair share.
+what to change: Sum each microbatch's loss (reduction=\"sum\") and divide by the valid targets of the whole update.
 rests on: weights (all windows); the order and number of events
 diagnosis: mean-of-means explains every backward loss
 2 windows, 6 microbatches, 20 valid targets; 2 updates applied

@@ -11,13 +11,14 @@ use annotate_snippets::Renderer;
 use receipt::finding::Severity;
 use receipt::manifest::source::SourceName;
 use receipt::pipeline::{self, Verified};
-use receipt::report::Shown;
 use receipt::report::ci::{Checked, Folders};
+use receipt::report::{Excerpt, Shown};
+use std::sync::LazyLock;
 
 /// A run that was verified, and its report in one of the formats.
 pub(crate) struct Formatted {
-    pub(crate) name: String,
-    pub(crate) verified: Verified,
+    pub(crate) name: &'static str,
+    pub(crate) verified: &'static Verified,
     pub(crate) text: String,
 }
 
@@ -32,25 +33,36 @@ impl Formatted {
     }
 }
 
-/// Every fixture that is a run, in a format.
-pub(crate) fn every_fixture(format: fn(&Checked<'_>) -> String) -> Vec<Formatted> {
-    let formatted: Vec<Formatted> = fixtures::all()
-        .iter()
-        .filter(|fixture| !fixture.inputs().is_empty())
-        .map(|each| in_format(each, format))
-        .collect();
-    assert!(formatted.len() > 100, "only {} fixtures were found", formatted.len());
-    formatted
+/// A fixture, verified once for all formats.
+struct Ready {
+    name: String,
+    inputs: Vec<SourceName>,
+    verified: Verified,
+    excerpts: Vec<Vec<Excerpt>>,
 }
 
-fn in_format(fixture: &Fixture, format: fn(&Checked<'_>) -> String) -> Formatted {
-    let verified = fixture.verify();
-    let inputs: Vec<SourceName> = fixture.inputs().into_iter().map(SourceName::Path).collect();
-    let excerpts = pipeline::excerpts(&Disk, &verified, &Renderer::plain()).expect("the sources can be read again");
+impl Ready {
+    fn of(fixture: &Fixture) -> Self {
+        let verified = fixture.verify();
+        let excerpts = pipeline::excerpts(&Disk, &verified, &Renderer::plain()).expect("the sources can be read again");
+        let inputs = fixture.inputs().into_iter().map(SourceName::Path).collect();
+        Ready { name: fixture.name.clone(), inputs, verified, excerpts }
+    }
+}
+
+/// Every fixture that is a run, in a format.
+pub(crate) fn every_fixture(format: fn(&Checked<'_>) -> String) -> Vec<Formatted> {
+    static READY: LazyLock<Vec<Ready>> = LazyLock::new(|| {
+        fixtures::all().iter().filter(|fixture| !fixture.inputs().is_empty()).map(Ready::of).collect()
+    });
+    assert!(READY.len() > 100, "only {} fixtures were found", READY.len());
     let folders = Folders { current: "/repo".into(), root: "/repo".into() };
-    let shown = Shown { receipt: verified.sealed.receipt(), subject: &fixture.name, excerpts: &excerpts };
-    let text = format(&Checked { shown, inputs: &inputs, folders: &folders });
-    Formatted { name: fixture.name.clone(), verified, text }
+    let formatted = |ready: &'static Ready| {
+        let Ready { name, inputs, verified, excerpts } = ready;
+        let shown = Shown { receipt: verified.sealed.receipt(), subject: name, excerpts };
+        Formatted { name, verified, text: format(&Checked { shown, inputs, folders: &folders }) }
+    };
+    READY.iter().map(formatted).collect()
 }
 
 /// A schema of `fixtures/schemas/`, ready to validate.

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 pub(crate) struct Run {
     disk: Disk,
     inputs: Vec<SourceName>,
-    options: VerifyOptions,
+    partial: bool,
     subject: String,
     pub(crate) verified: Verified,
 }
@@ -43,7 +43,7 @@ impl Run {
         let inputs: Vec<_> = paths.iter().map(|path| Disk::name(path)).collect();
         let verified = pipeline::verify(&disk, &inputs, options)?;
         let names: Vec<String> = inputs.iter().map(ToString::to_string).collect();
-        Ok(Run { disk, inputs, options, subject: names.join(" "), verified })
+        Ok(Run { disk, inputs, partial: options.partial, subject: names.join(" "), verified })
     }
 
     /// The source of what was found.
@@ -53,7 +53,7 @@ impl Run {
 
     /// The events that pictures show, of a window or of those that the errors are in.
     pub(crate) fn timeline(&self, window: Option<u64>) -> Result<Timeline, Failure> {
-        Ok(pipeline::timeline(&self.disk, &self.inputs, &self.options, &self.verified, window)?)
+        Ok(pipeline::timeline(&self.disk, &self.inputs, self.partial, &self.verified, window)?)
     }
 
     /// Whether a path names a file that was read.

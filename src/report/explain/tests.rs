@@ -25,8 +25,8 @@ fn the_first_lines_say_what_and_how_at_any_width() {
     let receipt = testing::violated(&[&testing::MEAN_OF_MEANS]);
     let lines = "\
 violated: run.jsonl
-What is wrong: This run averaged each microbatch by itself, and then averaged the averages (mean-of-means), where every target of a window was to count the same (token-mean/1); one counted for 3.33 times its share.
-What to change: Sum each microbatch's loss (reduction=\"sum\") and divide by the valid targets of the whole window.
+What is wrong: This run averaged each microbatch by itself, and then averaged the averages (mean-of-means), where every target of an update was to count the same (token-mean/1); one counted for 3.33 times its fair share.
+What to change: Sum each microbatch's loss (reduction=\"sum\") and divide by the valid targets of the whole update.
 
 What was declared
 ";

@@ -3,6 +3,8 @@ use super::Figure;
 use super::at;
 use super::plot::log10;
 use super::text;
+use crate::canonical::Finite;
+use crate::replay::ReplayReport;
 use crate::report::number;
 use maud::Markup;
 use maud::html;
@@ -26,6 +28,25 @@ pub struct RecipeDrift {
     pub cosine: Option<f64>,
     /// The same of the weights after the update, where they were compared.
     pub weights_relative_l2: Option<f64>,
+}
+
+/// What a receipt's replay tells of recipes: the run's own worst window first.
+pub fn drifts(replay: &ReplayReport) -> Vec<RecipeDrift> {
+    let drift = |recipe: &str, gradient: Option<Finite>, cosine: Option<Finite>, weights: Option<Finite>| {
+        Some(RecipeDrift {
+            recipe: recipe.to_owned(),
+            gradient_relative_l2: gradient?.get(),
+            cosine: cosine.map(Finite::get),
+            weights_relative_l2: weights.map(Finite::get),
+        })
+    };
+    let own = replay.worst.as_ref().and_then(|worst| {
+        let gradient = worst.gradient.as_ref()?;
+        drift("this run", gradient.relative, gradient.cosine, worst.weights.relative)
+    });
+    let others = replay.counterexamples.iter();
+    let others = others.filter_map(|each| drift(&each.recipe, each.gradient, each.cosine, each.weights));
+    own.into_iter().chain(others).collect()
 }
 
 /// The picture, in the order given; absent without recipes.
@@ -70,8 +91,8 @@ pub fn figure(drifts: &[RecipeDrift]) -> Option<Figure> {
         id: "replay".to_owned(),
         title: "What each recipe would make of this run".to_owned(),
         description: format!("{}.", described.collect::<Vec<_>>().join("; ")),
-        caption: "Each recipe executed on the embedded model over this run's windows, against one full batch: how far its \
-                  gradient and the weights after the update are off, on a logarithmic scale, and the cosine between the two \
+        caption: "Each recipe executed on the embedded model over this run's windows, against one full batch, in the window \
+                  where it drifts most: how far its gradient and the weights after the update are off, on a logarithmic scale, and the cosine between the two \
                   gradients."
             .to_owned(),
         height: end + BELOW,

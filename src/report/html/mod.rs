@@ -127,6 +127,9 @@ fn below(question: Question, receipt: &Receipt, window: Option<u64>, timeline: O
             vec![figure::shares::figure(receipt, window), timeline.and_then(figure::lanes::figure)]
         }
         Question::Where => vec![timeline.and_then(figure::lanes::figure)],
+        Question::Execution => {
+            vec![receipt.replay.as_ref().and_then(|replay| figure::replay::figure(&figure::replay::drifts(replay)))]
+        }
         // Nothing is wrong, so there is no place to look at first.
         Question::Evidence if receipt.findings.is_empty() => vec![timeline.and_then(figure::lanes::figure)],
         Question::Happened => vec![timeline.and_then(figure::scale::figure)],
