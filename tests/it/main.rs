@@ -20,6 +20,7 @@ mod first_lines;
 mod fixtures;
 mod formats;
 mod hostile;
+mod integrations;
 mod matrix;
 mod pages;
 mod properties;

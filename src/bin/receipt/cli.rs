@@ -1,6 +1,7 @@
 //! The command line's definition.
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use clap_complete::Shell;
 use receipt::canonical::Count;
 use receipt::manifest::replay::Recompute;
 use receipt::replay::{DEFAULT_TARGETS, Recipe};
@@ -53,6 +54,18 @@ pub(crate) enum Command {
     Selfcheck(SelfcheckArgs),
     /// Print a JSON Schema.
     Schema(SchemaArgs),
+    /// Print a script that completes commands and options in a shell.
+    Completions {
+        /// Which shell.
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+    /// Print a manual page.
+    Man {
+        /// Of this command; without it, of the whole.
+        #[arg(value_name = "COMMAND")]
+        of: Option<String>,
+    },
 }
 
 /// How a manifest is read and judged.

@@ -28,6 +28,8 @@ pub(crate) enum Failure {
     NoSuchRule { word: String },
     #[error("--window shows a window of a run, and {code} is a rule")]
     WindowOfARule { code: Code },
+    #[error("there is no command {word}; `receipt --help` lists the commands")]
+    NoSuchCommand { word: String },
     #[error("cannot read {name}")]
     Read { name: String, source: io::Error },
     #[error("{name} is not a receipt that can be resumed from: {message}")]

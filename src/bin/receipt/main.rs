@@ -7,6 +7,7 @@ mod engine;
 mod explain;
 mod failure;
 mod kind;
+mod manual;
 mod output;
 mod previous;
 mod reference;
@@ -34,6 +35,8 @@ fn main() -> ExitCode {
         Command::Schedule(args) => engine::schedule(args, color),
         Command::Selfcheck(args) => engine::selfcheck(args, color),
         Command::Schema(args) => reference::schema(args),
+        Command::Completions { shell } => manual::completions(*shell),
+        Command::Man { of } => manual::page(of.as_deref()),
     };
     done.unwrap_or_else(|failure| failure.report())
 }
