@@ -1,7 +1,7 @@
 //! What `receipt verify` costs, beside the hash of the same file: run with `cargo bench --bench verify`.
 //!
 //! A single-rank JSON Lines manifest of 200 MB is generated (SplitMix64, seed 1; K = 8; about 1.2 million microbatches
-//! with loss sum, backward loss and a logged loss per window), then `verify --detail summary` and coreutils'
+//! with loss sum, backward loss and a logged loss per window), then `verify --no-replay --detail summary` and coreutils'
 //! `sha256sum` run on it in turn, and the fastest of each counts. Peak memory is the child's own (`VmHWM`). The 3/6/1
 //! fixture is verified with process start. `RECEIPT_BENCH_BYTES` sets another size.
 #![allow(clippy::disallowed_methods, clippy::print_stdout, reason = "a benchmark reads files and clocks, and prints")]
@@ -24,7 +24,8 @@ fn main() -> io::Result<()> {
     let mut verify = Duration::MAX;
     let mut hash = Duration::MAX;
     for _ in 0..ROUNDS {
-        verify = verify.min(timed(Command::new(RECEIPT).args(["verify", "--detail", "summary"]).arg(&path))?);
+        verify =
+            verify.min(timed(Command::new(RECEIPT).args(["verify", "--no-replay", "--detail", "summary"]).arg(&path))?);
         hash = hash.min(timed(Command::new("sha256sum").arg(&path))?);
     }
     let ratio = verify.as_secs_f64() / hash.as_secs_f64();
@@ -53,8 +54,11 @@ fn timed(command: &mut Command) -> io::Result<Duration> {
 
 /// The largest resident set that a verification reaches, in KiB, sampled while it runs.
 fn peak_memory(path: &PathBuf) -> io::Result<Option<u64>> {
-    let mut child =
-        Command::new(RECEIPT).args(["verify", "--detail", "summary"]).arg(path).stdout(Stdio::null()).spawn()?;
+    let mut child = Command::new(RECEIPT)
+        .args(["verify", "--no-replay", "--detail", "summary"])
+        .arg(path)
+        .stdout(Stdio::null())
+        .spawn()?;
     let mut peak = None;
     while child.try_wait()?.is_none() {
         let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();

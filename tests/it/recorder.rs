@@ -109,7 +109,7 @@ fn every_manifest_has_a_case() {
 fn the_binary_exits_with_what_is_expected() {
     for case in cases() {
         let partial = case.partial.then(|| "--partial".into());
-        let arguments = ["verify".into()].into_iter().chain(partial).chain(case.files().into_iter());
+        let arguments = ["verify".into()].into_iter().chain(partial).chain(case.files());
         let ran = binary::run(arguments);
         assert_eq!(ran.code, case.exit, "{}: {}", case.path, ran.shown());
     }

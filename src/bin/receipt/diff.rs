@@ -1,5 +1,5 @@
 //! `receipt diff`.
-use crate::cli::{Color, PlainFormat, DiffArgs};
+use crate::cli::{Color, DiffArgs, PlainFormat};
 use crate::failure::Failure;
 use crate::output;
 use crate::previous;
