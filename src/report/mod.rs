@@ -5,6 +5,7 @@
 //! Invariant: text from a manifest is made harmless where it is rendered, and nowhere before.
 pub mod ci;
 pub mod diff;
+pub mod example;
 pub mod execution;
 pub mod explain;
 pub mod figure;

@@ -5,6 +5,7 @@
 
 mod differences;
 mod dropout;
+pub mod example;
 mod fan_out;
 mod packed;
 mod precision;

@@ -9,7 +9,7 @@ use crate::decoder::initial::GOLDEN_SEED;
 use crate::decoder::microbatch::Microbatch;
 use crate::decoder::model::Decoder;
 use crate::decoder::nine_targets;
-use crate::decoder::outcome::{Declared, Outcome};
+use crate::decoder::outcome::{Declared, Failed, Outcome};
 use crate::decoder::pass::{self, Arithmetic};
 use crate::decoder::update::{MeanLoss, Recipe, Trainer};
 use crate::numeric::float::Precision;
@@ -70,7 +70,11 @@ fn nine_target_update(decoder: &Decoder, parameters: &Parameters, answers: &mut 
 }
 
 /// Gradient of the mean and weights after one update, with rows limited.
-fn outcome_of(decoder: &Decoder, parameters: &Parameters, microbatches: &[Microbatch]) -> (Vec<f64>, Vec<f64>) {
+pub(super) fn outcome_of(
+    decoder: &Decoder,
+    parameters: &Parameters,
+    microbatches: &[Microbatch],
+) -> (Vec<f64>, Vec<f64>) {
     let (mut gradients, mut arena) = (Gradients::zeros(parameters), Default::default());
     for microbatch in microbatches {
         let arithmetic = Arithmetic::default();
@@ -99,7 +103,7 @@ fn unmoved(parameters: &Parameters, after: &[f64]) -> usize {
 }
 
 /// Parameters, moments and counters of a trainer.
-fn state(trainer: &Trainer) -> Vec<f64> {
+pub(super) fn state(trainer: &Trainer) -> Vec<f64> {
     let mut state = trainer.parameters().values().to_vec();
     if let Optimizer::AdamW(adamw) = &trainer.recipe().optimizer {
         let adamw = adamw.state();
@@ -110,16 +114,15 @@ fn state(trainer: &Trainer) -> Vec<f64> {
     state
 }
 
-/// After a committed warm-up the second microbatch's loss gets a branch of its logits times 0 times the greatest number:
-/// nothing in the forward, infinity in the backward pass.
-fn late_overflow(decoder: &Decoder, parameters: &Parameters, answers: &mut Answers) {
-    let microbatches = nine_targets::microbatches(2);
-    let mut trainer = trainer(parameters.clone(), 2000);
-    let mut healthy = self::trainer(parameters.clone(), 2000);
-    let _ = (trainer.update(decoder, &microbatches), healthy.update(decoder, &microbatches));
-    let before = state(&trainer);
+/// An update in which the second microbatch's loss gets a branch of its logits times 0 times the greatest number: nothing
+/// in the forward, infinity in the backward pass.
+pub(super) fn poisoned(
+    trainer: &mut Trainer,
+    decoder: &Decoder,
+    microbatches: &[Microbatch],
+) -> Result<Outcome, Failed<Infallible>> {
     let declared: Vec<Declared> = microbatches.iter().map(Declared::from).collect();
-    let outcome = trainer.update_with(&declared, |tape, index| {
+    trainer.update_with(&declared, |tape, index| {
         let microbatch = &microbatches[index];
         let hidden = decoder.hidden(tape, microbatch);
         let logits = decoder.logits(tape, hidden);
@@ -132,8 +135,18 @@ fn late_overflow(decoder: &Decoder, parameters: &Parameters, answers: &mut Answe
             let poison = tape.scale(nothing, f64::MAX);
             mean = tape.add(mean, poison);
         }
-        Ok::<_, Infallible>(MeanLoss { mean, valid_targets })
-    });
+        Ok(MeanLoss { mean, valid_targets })
+    })
+}
+
+/// A poisoned update after a committed warm-up, and its retry.
+fn late_overflow(decoder: &Decoder, parameters: &Parameters, answers: &mut Answers) {
+    let microbatches = nine_targets::microbatches(2);
+    let mut trainer = trainer(parameters.clone(), 2000);
+    let mut healthy = self::trainer(parameters.clone(), 2000);
+    let _ = (trainer.update(decoder, &microbatches), healthy.update(decoder, &microbatches));
+    let before = state(&trainer);
+    let outcome = poisoned(&mut trainer, decoder, &microbatches);
     let skipped = match outcome {
         Ok(Outcome::Skipped(skipped)) => skipped,
         other => return answers.same("a late overflow is", "skipped", format!("{other:?}")),

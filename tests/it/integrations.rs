@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-const COMMANDS: [&str; 9] = ["verify", "explain", "replay", "check", "diff", "rules", "schema", "completions", "man"];
+const COMMANDS: [&str; 11] =
+    ["verify", "explain", "replay", "check", "diff", "schedule", "selfcheck", "rules", "schema", "completions", "man"];
 
 #[test]
 fn completions_and_manual_pages_know_every_command() {

@@ -324,3 +324,18 @@ fn through_the_binary() {
     assert_eq!((&receipt["replay"], &receipt["options"]["replay"]), (&Value::Null, &json!(false)));
     assert_eq!(binary::run(["verify", right, "--no-replay", "--replay-targets", "5"]).code, 2);
 }
+
+#[test]
+fn without_a_run_it_is_the_nine_target_example() {
+    for (rows, microbatches) in [("1", 3), ("2", 2), ("3", 1)] {
+        let ran = binary::run(["replay", "--rows-per-microbatch", rows, "--format", "json"]);
+        assert_eq!(ran.code, 0, "{}", ran.shown());
+        let example: Value = serde_json::from_str(&ran.out).expect("JSON");
+        assert_eq!(example["accumulation"]["grids"].as_array().map(Vec::len), Some(microbatches));
+        assert_eq!(example["recomputation"]["counter"], json!([288, 288]));
+        assert_eq!(example["late_overflow"]["loss_scale"], json!([128, 64]));
+    }
+    let shown = binary::run(["replay"]);
+    assert!(shown.code == 0 && shown.out.contains("85.33333333333333, 42.666666666666664"), "{}", shown.shown());
+    assert_eq!(binary::run(["replay", "--rows-per-microbatch", "4"]).code, 2);
+}

@@ -163,9 +163,12 @@ pub(crate) enum ExplainFormat {
 
 #[derive(Args, Debug)]
 pub(crate) struct ReplayArgs {
-    /// One run, as for `verify`.
-    #[arg(required = true, value_name = "MANIFEST")]
+    /// One run, as for `verify`; without any, the nine-target example.
+    #[arg(value_name = "MANIFEST")]
     pub(crate) manifests: Vec<PathBuf>,
+    /// Rows of a microbatch of the nine-target example, 1 to 3.
+    #[arg(long, value_name = "N", conflicts_with = "manifests", value_parser = value_parser!(u8).range(1..=3))]
+    pub(crate) rows_per_microbatch: Option<u8>,
     /// The run still goes on or crashed: leave out the window that is still open.
     #[arg(long)]
     pub(crate) partial: bool,

@@ -9,12 +9,16 @@ use receipt::numeric::rounding::Arithmetic;
 use receipt::pipeline::ReplayPlan;
 use receipt::receipt::document::Verdict;
 use receipt::replay::ReplayReport;
-use receipt::report::{execution, verdict};
+use receipt::report::{self, Style, execution, verdict};
+use receipt::selfcheck::example::Example;
 use std::process::ExitCode;
 
 pub(crate) fn run(args: &ReplayArgs, color: Color) -> Result<ExitCode, Failure> {
-    let run = Run::replay(&args.manifests, args.partial, plan(args))?;
     let style = terminal::style(color);
+    if args.manifests.is_empty() {
+        return nine_targets(args, style);
+    }
+    let run = Run::replay(&args.manifests, args.partial, plan(args))?;
     let receipt = run.verified.sealed.receipt();
     let (Some(replay), true) = (&receipt.replay, receipt.verdict != Verdict::Rejected) else {
         let excerpts = run.excerpts(style)?;
@@ -27,6 +31,17 @@ pub(crate) fn run(args: &ReplayArgs, color: Color) -> Result<ExitCode, Failure> 
     };
     output::print(&text).map_err(Failure::Print)?;
     Ok(exit_code(replay))
+}
+
+/// Without a run: the example that is known in every digit.
+fn nine_targets(args: &ReplayArgs, style: Style) -> Result<ExitCode, Failure> {
+    let example = Example::run(usize::from(args.rows_per_microbatch.unwrap_or(2)));
+    let text = match args.format {
+        ReplayFormat::Text => report::example::text(&example, style).into_bytes(),
+        ReplayFormat::Json => [canonical::to_vec(&example).map_err(Failure::from)?, b"\n".to_vec()].concat(),
+    };
+    output::print(&text).map_err(Failure::Print)?;
+    Ok(if example.agrees { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 fn exit_code(replay: &ReplayReport) -> ExitCode {
