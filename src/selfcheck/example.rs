@@ -1,7 +1,7 @@
 //! The nine-target example with its numbers: what `receipt replay` shows where no run is named.
 //!
 //! "hi", "loss" and "sum" have 2, 4 and 3 targets; microbatches hold so many rows at most. The same three things are asked as
-//! questions in [`super::selfcheck`]; here are the numbers themselves.
+//! questions in `receipt selfcheck`; here are the numbers themselves.
 use crate::autograd::arena::Arena;
 use crate::autograd::gradients::Gradients;
 use crate::autograd::recompute::Plan;
