@@ -171,10 +171,7 @@ fn receipt_options(options: &VerifyOptions) -> Options {
     Options {
         detail: options.detail,
         replay: options.replay.is_some(),
-        replay_targets: options
-            .replay
-            .as_ref()
-            .map_or(Count::ZERO, |plan| Count::new(plan.targets).unwrap_or(Count::MAX)),
+        replay_targets: options.replay.as_ref().map_or(Count::ZERO, |plan| Count::saturating(plan.targets)),
         partial: options.partial,
         previous: options.previous.as_ref().and_then(|previous| previous.receipt().receipt_sha256),
     }

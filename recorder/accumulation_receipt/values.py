@@ -57,9 +57,7 @@ def flag(field: str, value: Any) -> bool:
 
 def vector(field: str, values: Sequence[Any]) -> list[float]:
     """Finite numbers, at most 2^20 of them. [D]"""
-    if len(values) > limits.VECTOR:
-        raise Refused(f"{field}: {len(values)} components, beyond the limit of {limits.VECTOR}")
-    return [real(f"{field}[{at}]", value) for at, value in enumerate(values)]
+    return _each(field, values, limits.VECTOR, "components", real)
 
 
 def identifier(field: str, value: Any) -> str:
@@ -71,9 +69,14 @@ def identifier(field: str, value: Any) -> str:
 
 def identifiers(field: str, values: Sequence[Any]) -> list[str]:
     """The microbatches of a window, at most 2^16."""
-    if len(values) > limits.MICROBATCHES_OF_A_WINDOW:
-        raise Refused(f"{field}: {len(values)} microbatches, beyond the limit of {limits.MICROBATCHES_OF_A_WINDOW}")
-    return [identifier(f"{field}[{at}]", value) for at, value in enumerate(values)]
+    return _each(field, values, limits.MICROBATCHES_OF_A_WINDOW, "microbatches", identifier)
+
+
+def _each(field: str, values: Sequence[Any], most: int, what: str, check: Check) -> list[Any]:
+    """Every element checked, if there are not too many."""
+    if len(values) > most:
+        raise Refused(f"{field}: {len(values)} {what}, beyond the limit of {most}")
+    return [check(f"{field}[{at}]", value) for at, value in enumerate(values)]
 
 
 def opaque(field: str, value: Any) -> str:

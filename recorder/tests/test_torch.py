@@ -157,31 +157,25 @@ class Hooks(WithModel):
         self.assertEqual(self.events(), ["zero_grad", "zero_grad"])
 
     def test_nothing_is_left(self) -> None:
-        before = (
-            torch.autograd.backward,
-            torch.nn.utils.clip_grad_norm_,
-            torch.nn.utils.clip_grad.clip_grad_norm_,
-            torch.nn.Module.zero_grad,
-            torch.optim.Optimizer.zero_grad,
-            torch.optim.lr_scheduler.LRScheduler.step,
-            imported_clip,
-        )
+        def patched() -> tuple[object, ...]:
+            return (
+                torch.autograd.backward,
+                torch.nn.utils.clip_grad_norm_,
+                torch.nn.utils.clip_grad.clip_grad_norm_,
+                torch.nn.Module.zero_grad,
+                torch.optim.Optimizer.zero_grad,
+                torch.optim.lr_scheduler.LRScheduler.step,
+                globals()["imported_clip"],
+            )
+
+        before = patched()
         state = copy.deepcopy(self.scheduler.state_dict())
         recorder = Recorder(self.path, self.contract)
         recorder.attach(self.optimizer, scheduler=self.scheduler, model=self.model)
         self.assertEqual(self.scheduler.state_dict(), state)
         self.assertIsNot(torch.autograd.backward, before[0])
         recorder.close()
-        after = (
-            torch.autograd.backward,
-            torch.nn.utils.clip_grad_norm_,
-            torch.nn.utils.clip_grad.clip_grad_norm_,
-            torch.nn.Module.zero_grad,
-            torch.optim.Optimizer.zero_grad,
-            torch.optim.lr_scheduler.LRScheduler.step,
-            globals()["imported_clip"],
-        )
-        self.assertEqual(before, after)
+        self.assertEqual(before, patched())
         self.assertFalse(self.optimizer._optimizer_step_post_hooks)
 
     def test_training_is_not_changed(self) -> None:

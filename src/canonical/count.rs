@@ -41,6 +41,15 @@ impl Count {
         if value <= LARGEST { Ok(Self(NonZeroU64::MIN.saturating_add(value))) } else { Err(UnsafeCount(value)) }
     }
 
+    /// The integer, or the largest count where it is above: for what was refused before it could be.
+    #[must_use]
+    pub const fn saturating(value: u64) -> Self {
+        match Self::new(value) {
+            Ok(count) => count,
+            Err(_) => Self::MAX,
+        }
+    }
+
     /// The integer.
     #[must_use]
     pub const fn get(self) -> u64 {

@@ -134,26 +134,3 @@ pub fn backward_with(
     };
     Ok(Passed { loss_sum, retained, reruns })
 }
-
-/// [`backward`] with cotangents that overwrite each other where a value is used twice: a counterexample.
-///
-/// # Errors
-/// As [`backward`].
-///
-/// # Panics
-/// As [`loss_sum`].
-pub fn backward_overwriting(
-    decoder: &Decoder,
-    parameters: &Parameters,
-    microbatch: &Microbatch,
-    seed: f64,
-    arithmetic: Arithmetic,
-    gradients: &mut Gradients,
-    arena: &mut Arena,
-) -> Result<f64, Overflow> {
-    let mut tape = Tape::new(parameters, arena, arithmetic.options);
-    let loss = decoder.loss_sum(&mut tape, microbatch, arithmetic.loss_precision);
-    let value = tape.scalar(loss);
-    tape.backward_overwriting(loss, seed, gradients)?;
-    Ok(value)
-}

@@ -4,7 +4,7 @@ use crate::canonical::{Count, Finite};
 /// A count. What was read is far below 2^53, totals above it were refused (GA105), and a clock that the manifest itself
 /// set to the limit stays there.
 pub(super) fn count(value: u64) -> Count {
-    Count::new(value).unwrap_or(Count::MAX)
+    Count::saturating(value)
 }
 
 /// A real, or null where it is none.

@@ -8,7 +8,6 @@ use super::choice::Planned;
 use super::counterexample::Worst;
 use super::interpret::Interpreter;
 use super::machine::Machine;
-use super::machine::State;
 use super::recipes::Recipe;
 use super::reference::FullBatch;
 use super::reference::Reference;
@@ -119,13 +118,4 @@ fn left_alone<'a>(settings: Settings<'a>, windows: &[Planned]) -> Interpreter<'a
         run.window(&planned.script, |_| {});
     }
     run
-}
-
-impl State {
-    /// Bytes that a rank's parameters, moments and buffers take, about.
-    pub fn bytes(&self) -> usize {
-        // Parameters, gradients, and the optimizer's moments with what a step writes beside them.
-        const COPIES: usize = 7;
-        self.parameters.values().len() * COPIES * size_of::<f64>()
-    }
 }

@@ -180,8 +180,7 @@ fn supply(contract: &Contract, ops: &mut Vec<Op>, recorded: &RankWindow, loss_sc
         }
     }
     // After the last backward and what belongs to it, before whatever consumes the gradient.
-    let complete = ops.iter().rposition(|op| matches!(op, Op::Backward(_) | Op::Rescale(_))).map_or(0, |at| at + 1);
-    let mut at = complete;
+    let mut at = ops.iter().rposition(|op| matches!(op, Op::Backward(_) | Op::Rescale(_))).map_or(0, |at| at + 1);
     let unscaled = |op: &Op| matches!(op, Op::Step(step) if step.unscales != 1.0);
     if contract.loss_scale.is_some() && hidden(Unobserved::Unscale) && !ops.iter().any(unscaled) {
         ops.insert(at, Op::Unscale(loss_scale));

@@ -44,6 +44,15 @@ pub struct State {
     pub optimizer: Optimizer,
 }
 
+impl State {
+    /// Bytes that a rank's parameters, moments and buffers take, about.
+    pub fn bytes(&self) -> usize {
+        // Parameters, gradients, and the optimizer's moments with what a step writes beside them.
+        const COPIES: usize = 7;
+        COPIES * size_of_val(self.parameters.values())
+    }
+}
+
 /// The decoder with all that an execution needs. It never changes.
 #[derive(Debug)]
 pub struct Machine {

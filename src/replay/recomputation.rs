@@ -48,7 +48,7 @@ impl Recomputation {
         let bits = |values: &[f64]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
         let identical = planned.loss_sum.to_bits() == recorded.loss_sum.to_bits()
             && bits(gradient.values()) == bits(other.values());
-        let count = |value: usize| Count::new(value as u64).unwrap_or(Count::MAX);
+        let count = |value: usize| Count::saturating(value as u64);
         let (retained, runs) = (planned.retained, planned.reruns.total());
         Some(Recomputation {
             positions: count(machine.context()),
@@ -56,7 +56,7 @@ impl Recomputation {
             retained_bytes_recorded: count(recorded.retained.bytes()),
             recipe_values: count(retained.recipes),
             recompute_nodes: count(retained.recompute_nodes),
-            extra_block_runs: Count::new(runs).unwrap_or(Count::MAX),
+            extra_block_runs: Count::saturating(runs),
             identical,
             retained: "when the loss has been computed: values of nodes that are no parameters, what operations saved for \
                        their derivatives, and constants and rotary tables of recipes"

@@ -333,7 +333,7 @@ fn beside([run, reference]: [f64; 2]) -> Option<Beside> {
 }
 
 fn count(value: u64) -> Count {
-    Count::new(value).unwrap_or(Count::MAX)
+    Count::saturating(value)
 }
 
 fn finite(value: f64) -> Option<Finite> {

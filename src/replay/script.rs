@@ -112,7 +112,7 @@ pub enum Obstacle {
     UnknownWeight,
     /// A recorded weight, factor or scale is too large or too small to be multiplied by.
     OutOfRange,
-    /// A restore leads into the middle of it, or an event of it is not where any clock has it.
+    /// Nothing in it has a target.
     NoTargets,
 }
 

@@ -22,9 +22,9 @@ use crate::optimizer::clip::global_norm;
 /// The run, window by window, each beginning with the full batch's state.
 #[derive(Debug)]
 pub struct Comparison<'a> {
+    machine: &'a Machine,
+    reduction: Reduction,
     run: Interpreter<'a>,
-    /// Executes windows as declared, where the run's own gradients do not serve.
-    declared: Interpreter<'a>,
     sums: Sums,
     tolerance: Tolerance,
 }
@@ -44,8 +44,9 @@ impl<'a> Comparison<'a> {
     pub fn new(machine: &'a Machine, ranks: usize, reduction: Reduction, tolerance: Tolerance) -> Self {
         let zeros = Gradients::zeros(&machine.initial().parameters);
         Comparison {
+            machine,
+            reduction,
             run: Interpreter::new(machine, ranks, reduction),
-            declared: Interpreter::new(machine, ranks, reduction),
             sums: Sums { declared: zeros.clone(), means: zeros, has_means: false },
             tolerance,
         }
@@ -63,9 +64,9 @@ impl<'a> Comparison<'a> {
         } else {
             // A step inside the window moved the parameters: its later gradients are of another point.
             let declared = script.as_declared();
-            self.declared.clear();
-            self.declared.set_states(&reference.before);
-            self.declared.window(&declared, |contribution| self.sums.add(&declared, contribution));
+            let mut alone = Interpreter::new(self.machine, self.run.states().len(), self.reduction);
+            alone.set_states(&reference.before);
+            alone.window(&declared, |contribution| self.sums.add(&declared, contribution));
             self.run.window(script, |_| {})
         };
         self.trace(script, reference, &seen)
@@ -86,15 +87,14 @@ impl<'a> Comparison<'a> {
                     clipped.scale(script.declared.clip);
                     clipped
                 };
-                let floor = Drift::between(clipped(&self.sums.declared).values(), &full.consumed).l2;
+                let floor = Drift::between(clipped(&self.sums.declared).values(), &full.consumed);
                 let means = self.sums.has_means.then(|| clipped(&self.sums.means));
                 (Some(floor), means.and_then(|means| stepped(&means, script, full, reference)))
             }
             None => (None, None),
         };
-        let (norm, count) = (reference.gradient.as_ref(), weights_len(reference));
-        let norm = norm.map_or(0.0, |full| global_norm(&full.consumed));
-        let tolerated = self.tolerance.absolute() * (count as f64).sqrt() + self.tolerance.relative() * norm;
+        let root = (reference.after.parameters.values().len() as f64).sqrt();
+        let [norm, floor_l2] = floor.map_or([0.0; 2], |floor| [floor.reference, floor.l2]);
         let at = gradient.as_ref().map_or(rank, |gradient| gradient.rank);
         WindowTrace {
             window: script.window,
@@ -102,8 +102,8 @@ impl<'a> Comparison<'a> {
             targets: script.targets(),
             outcome,
             gradient,
-            allowed: tolerated + floor.unwrap_or(0.0),
-            floor,
+            allowed: self.tolerance.absolute() * root + self.tolerance.relative() * norm + floor_l2,
+            floor: floor.map(|floor| floor.l2),
             moments: moments(&states[rank].optimizer, &reference.after.optimizer),
             weights,
             steps: [steps, expected],
@@ -145,10 +145,6 @@ fn stepped(consumed: &Gradients, script: &Script, full: &FullGradient, reference
         gradient: Drift::between(consumed.values(), &full.consumed),
         weights: Drift::between(state.parameters.values(), reference.after.parameters.values()),
     })
-}
-
-fn weights_len(reference: &Reference) -> usize {
-    reference.after.parameters.values().len()
 }
 
 /// The rank whose consumed gradient is furthest off; ranks with the same bits as rank 0 are not compared again.

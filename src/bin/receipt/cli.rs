@@ -190,7 +190,7 @@ pub(crate) struct ReplayArgs {
     pub(crate) recipe: Vec<Recipe>,
     /// What to print: tables for people, or the receipt's `replay`.
     #[arg(long, value_enum, default_value = "text")]
-    pub(crate) format: ReplayFormat,
+    pub(crate) format: PlainFormat,
 }
 
 /// A recipe by its name.
@@ -206,12 +206,6 @@ pub(crate) enum PrecisionArg {
     Float32,
     Bfloat16,
     Float16,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum ReplayFormat {
-    Text,
-    Json,
 }
 
 #[derive(Args, Debug)]

@@ -1,5 +1,5 @@
 //! `receipt replay`.
-use crate::cli::{Color, PrecisionArg, ReplayArgs, ReplayFormat};
+use crate::cli::{Color, PlainFormat, PrecisionArg, ReplayArgs};
 use crate::failure::Failure;
 use crate::output;
 use crate::run::Run;
@@ -8,9 +8,9 @@ use receipt::canonical::{self, Count};
 use receipt::numeric::rounding::Arithmetic;
 use receipt::pipeline::ReplayPlan;
 use receipt::receipt::document::Verdict;
-use receipt::replay::ReplayReport;
 use receipt::report::{self, Style, execution, verdict};
 use receipt::selfcheck::example::Example;
+use serde::Serialize;
 use std::process::ExitCode;
 
 pub(crate) fn run(args: &ReplayArgs, color: Color) -> Result<ExitCode, Failure> {
@@ -25,27 +25,28 @@ pub(crate) fn run(args: &ReplayArgs, color: Color) -> Result<ExitCode, Failure> 
         output::print(verdict::text(&run.shown(&excerpts), style).as_bytes()).map_err(Failure::Print)?;
         return Ok(run.exit_code());
     };
-    let text = match args.format {
-        ReplayFormat::Text => execution::text(replay, style).into_bytes(),
-        ReplayFormat::Json => [canonical::to_vec(replay).map_err(Failure::from)?, b"\n".to_vec()].concat(),
-    };
-    output::print(&text).map_err(Failure::Print)?;
-    Ok(exit_code(replay))
+    print(args.format, replay, |replay| execution::text(replay, style))?;
+    Ok(exit_code(replay.agrees))
 }
 
 /// Without a run: the example that is known in every digit.
 fn nine_targets(args: &ReplayArgs, style: Style) -> Result<ExitCode, Failure> {
     let example = Example::run(usize::from(args.rows_per_microbatch.unwrap_or(2)));
-    let text = match args.format {
-        ReplayFormat::Text => report::example::text(&example, style).into_bytes(),
-        ReplayFormat::Json => [canonical::to_vec(&example).map_err(Failure::from)?, b"\n".to_vec()].concat(),
-    };
-    output::print(&text).map_err(Failure::Print)?;
-    Ok(if example.agrees { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    print(args.format, &example, |example| report::example::text(example, style))?;
+    Ok(exit_code(example.agrees))
 }
 
-fn exit_code(replay: &ReplayReport) -> ExitCode {
-    if replay.agrees { ExitCode::SUCCESS } else { ExitCode::from(1) }
+/// As text, or as one line of canonical JSON.
+fn print<T: Serialize>(format: PlainFormat, document: &T, text: impl Fn(&T) -> String) -> Result<(), Failure> {
+    let printed = match format {
+        PlainFormat::Text => text(document).into_bytes(),
+        PlainFormat::Json => [canonical::to_vec(document).map_err(Failure::from)?, b"\n".to_vec()].concat(),
+    };
+    output::print(&printed).map_err(Failure::Print)
+}
+
+fn exit_code(agrees: bool) -> ExitCode {
+    if agrees { ExitCode::SUCCESS } else { ExitCode::from(1) }
 }
 
 fn plan(args: &ReplayArgs) -> ReplayPlan {
