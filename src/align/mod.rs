@@ -16,7 +16,7 @@ use crate::manifest::event::Event;
 use crate::manifest::limits;
 use crate::manifest::resume::Resume;
 use crate::manifest::window::{Indexed, RankWindow, Window};
-use identifiers::Identifiers;
+use identifiers::{Identifiers, Use};
 use segment::{Segment, Segmenter};
 use std::collections::VecDeque;
 
@@ -47,10 +47,12 @@ impl<'a, S: EventStream> Aligner<'a, S> {
     /// Over the streams of all ranks, in order of rank.
     pub fn new(contract: &'a Contract, resume: Option<&'a Resume>, partial: bool, streams: Vec<S>) -> Self {
         let mut identifiers = Identifiers::default();
-        for rank in resume.iter().flat_map(|resume| &resume.ranks) {
-            for microbatch in &rank.microbatches {
-                identifiers.insert(&microbatch.microbatch);
+        if let Some(resume) = resume {
+            for rank in &resume.ranks {
+                let used = Use { rank: rank.rank.get(), index: 0, window: resume.window.get() };
+                rank.microbatches.iter().for_each(|microbatch| drop(identifiers.insert(&microbatch.microbatch, used)));
             }
+            drop(identifiers.settle());
         }
         Aligner {
             contract,
@@ -70,6 +72,9 @@ impl<'a, S: EventStream> Aligner<'a, S> {
     pub fn next(&mut self, findings: &mut Findings) -> Option<Window> {
         while !self.ended && self.pending.len() <= limits::RESTORE as usize {
             self.advance(findings);
+        }
+        if self.ended {
+            report_second_uses(self.identifiers.settle(), findings);
         }
         let mut window = self.pending.pop_front()?;
         window.is_last = self.pending.is_empty();
@@ -296,11 +301,16 @@ fn structural(findings: &mut Findings, finding: Finding) {
 
 /// What is asked of every event, whatever its window.
 fn inspect(identifiers: &mut Identifiers, rank: u64, indexed: &Indexed, findings: &mut Findings) {
-    if let Event::Backward(backward) = &indexed.event
-        && !identifiers.insert(&backward.microbatch)
-    {
-        let place = Place::event(rank, indexed.index).in_window(backward.window.get()).at("/backward/microbatch");
-        let message = format!("microbatch `{}` stands twice in the run", backward.microbatch.as_str());
+    if let Event::Backward(backward) = &indexed.event {
+        let used = Use { rank, index: indexed.index, window: backward.window.get() };
+        report_second_uses(identifiers.insert(&backward.microbatch, used), findings);
+    }
+}
+
+fn report_second_uses(second: Vec<(String, Use)>, findings: &mut Findings) {
+    for (name, Use { rank, index, window }) in second {
+        let place = Place::event(rank, index).in_window(window).at("/backward/microbatch");
+        let message = format!("microbatch `{name}` stands twice in the run");
         findings.report(Finding::new(Code::GA108, place, message));
     }
 }

@@ -71,7 +71,12 @@ impl Decoded {
 
 /// Reads one event's text, which lacks its newline and possibly its end where `may_be_torn`.
 pub(crate) fn event(text: &[u8], may_be_torn: bool, terms: &Terms) -> Result<Event, Vec<Fault>> {
-    let error = match serde_json::from_slice::<Event>(text) {
+    // Text that is known to be UTF-8 as a whole is not asked again for each of its strings.
+    let read = match std::str::from_utf8(text) {
+        Ok(text) => serde_json::from_str::<Event>(text),
+        Err(_) => serde_json::from_slice::<Event>(text),
+    };
+    let error = match read {
         Ok(event) => {
             let faults = terms.judge(&event);
             return if faults.is_empty() { Ok(event) } else { Err(faults) };
