@@ -56,13 +56,15 @@ def names(events: list[Any]) -> list[str]:
     return [event if isinstance(event, str) else next(iter(event)) for event in events]
 
 
-def window(recorder: Any, counts: list[int], *, tick: bool = True) -> None:
+def window(recorder: Any, counts: list[int], *, clear: bool = True) -> None:
     """One right window of a loop that has no PyTorch: every target costs 0.5."""
     for count in counts:
         loss_sum = 0.5 * count
         recorder.backward(Loss(loss_sum / sum(counts)), valid_targets=count, loss_sum=loss_sum)
     recorder.optimizer_step(learning_rate=0.1)
-    if tick:
+    if recorder.contract.get("scheduler"):
+        recorder.scheduler_step(0.1)
+    if clear:
         recorder.zero_grad()
 
 

@@ -40,7 +40,7 @@ class Windows(InFolder):
         recorder = Recorder(self.path, CONTRACT)
         with mock.patch("os.write", side_effect=os.write) as write:
             for _ in range(3):
-                window(recorder, [3, 6])
+                window(recorder, [3, 6], clear=False)
             self.assertEqual(write.call_count, 3)
             for _ in range(3):
                 with recorder.window():
@@ -232,30 +232,6 @@ os.kill(os.getpid(), signal.SIGKILL)
                 code, printed = verify("--partial", self.path)
                 self.assertEqual(code, 0, printed)
                 self.assertIn("2 windows, 4 microbatches", printed)
-
-    def test_a_restart_goes_on_with_the_same_file(self) -> None:
-        self.crashed("inside a write")
-        recorder = Recorder(self.path, CONTRACT, append=True)
-        with self.assertRaises(RecorderError):
-            recorder.backward(Loss(0.5), valid_targets=2, loss_sum=1.0)
-        recorder.restore(window=1, applied_updates=1)
-        recorder.zero_grad()
-        window(recorder, [1, 4])
-        window(recorder, [2, 2])
-        recorder.close()
-        found = [event["backward"]["microbatch"] for event in self.events() if "backward" in event]
-        self.assertEqual(len(found), len(set(found)), "a name is used once")
-        code, printed = verify(self.path)
-        self.assertEqual(code, 0, printed)
-        self.assertIn("3 windows, 6 microbatches", printed)
-
-    def test_a_restart_where_the_file_ends_goes_on(self) -> None:
-        with Recorder(self.path, CONTRACT) as recorder:
-            window(recorder, [3, 6])
-        with Recorder(self.path, CONTRACT, append=True) as recorder:
-            recorder.restore(window=1, applied_updates=1)
-            window(recorder, [1, 4])
-        self.assertEqual(verify(self.path)[0], 0)
 
     def test_a_file_is_not_overwritten(self) -> None:
         Recorder(self.path, CONTRACT).close()

@@ -54,6 +54,8 @@ def callback(
         def on_train_start(self, trainer: Any, pl_module: Any) -> None:
             if len(trainer.optimizers) != 1:
                 raise RecorderError(f"{len(trainer.optimizers)} optimizers, where one recorder observes one")
+            # One window for each global step, a skipped one included.
+            recorder.begin_at(trainer.global_step)
             schedulers = [config.scheduler for config in trainer.lr_scheduler_configs]
             recorder.attach(
                 trainer.optimizers[0],
