@@ -206,6 +206,11 @@ class Trainers(Pretended):
             with self.assertRaisesRegex(RecorderError, "divides_by"):
                 recorder.attach_trainer(trainer)
 
+    def test_the_source_is_the_contracts(self) -> None:
+        trainer = Trainer(LlamaForCausalLM(Tensor(1.0)), 1)
+        with self.assertRaisesRegex(RecorderError, 'numerator_source="recomputed"'):
+            self.trained(trainer, numerator="recomputed")
+
     def test_inputs_without_labels(self) -> None:
         trainer = Trainer(LlamaForCausalLM(Tensor(1.0)), 1, given_labels=False)
         trainer.compute_loss = lambda *given, **named: Tensor(1.0)  # type: ignore[method-assign]
@@ -232,7 +237,7 @@ class Shifts(InFolder):
 
 class Lightning(Pretended):
     def fitted(self, windows: int = 1, *, resumed_at: int = 0, automatic: bool = True, **options: Any) -> None:
-        contract = contract_for("lightning", "2.6.6", accumulation_steps=2)
+        contract = contract_for("lightning", "2.6.6", accumulation_steps=2, numerator_source="scaled-loss")
         optimizer = Optimizer(Tensor(1.0))
         trainer = types.SimpleNamespace(
             optimizers=[optimizer],
@@ -287,6 +292,13 @@ class Lightning(Pretended):
         with Recorder(self.path, contract_for("lightning", "2.6.6", accumulation_steps=2)) as recorder:
             for options in ({}, {"module": Module(), "divisor_of": len}):
                 with self.assertRaisesRegex(RecorderError, "either module"):
+                    recorder.lightning_callback(**options)
+
+    def test_the_source_is_the_contracts(self) -> None:
+        for source, options in (("recomputed", {"divisor_of": len}), ("scaled-loss", {"module": Module()})):
+            path = self.folder / f"{source}.jsonl"
+            with Recorder(path, contract_for("lightning", accumulation_steps=2, numerator_source=source)) as recorder:
+                with self.assertRaisesRegex(RecorderError, "numerator_source="):
                     recorder.lightning_callback(**options)
 
 

@@ -158,6 +158,7 @@ class Around(Hooked):
         clip.clip_grad_norm_([Tensor(1.0)], 0.5)
         clip.clip_grad_norm_(self.weights, 0.5, 1.0)
         clip.clip_grad_norm_(self.weights[0], 0.75, norm_type=2)
+        clip.clip_grad_norm_(self.weights, float("inf"))
         with recorder.unobserved():
             clip.clip_grad_norm_(self.weights, 0.5)
         self.assertEqual(self.fields("clip"), [{"max_norm": 0.5, "norm": 3.0}, {"max_norm": 0.75, "norm": 3.0}])

@@ -29,13 +29,18 @@ class Presets(unittest.TestCase):
 
         self.assertEqual(of("transformers", "4.57.6")["clip"], {"max_norm": 1.0})
         self.assertEqual(of("transformers", "4.57.6")["tail"], "flush")
-        self.assertEqual(of("transformers", "4.45.2")["tail"], "carry")
+        self.assertEqual(of("transformers", "4.46.3")["tail"], "carry")
+        self.assertEqual(of("transformers", "4.47.0")["tail"], "flush")
         self.assertEqual(of("transformers", "5.0")["tail"], "flush")
         self.assertEqual(of("transformers", "4.57.6")["on_skip"], {"scheduler": "hold", "update": "advance"})
         self.assertEqual(of("accelerate", world_size=3)["scheduler"]["ticks"], 3)
         self.assertEqual(of("lightning")["scheduler"]["interval"], "epoch")
         self.assertEqual(of("lightning")["on_skip"]["scheduler"], "advance")
-        self.assertEqual(of("torchtune")["tail"], "carry")
+        self.assertEqual(of("lightning")["numerator_source"], "recomputed")
+        self.assertEqual(of("torchtune")["tail"], "drop")
+        self.assertEqual(of("deepspeed")["tail"], "carry")
+        for framework in ("deepspeed", "megatron"):
+            self.assertEqual(of(framework)["on_skip"], {"scheduler": "hold", "update": "advance"})
         self.assertEqual(of("megatron")["formula"], "mean-of-means/1")
         self.assertEqual(of("pytorch")["loss_scale"]["growth_interval"], 2000)
         deepspeed, megatron = of("deepspeed")["loss_scale"], of("megatron")["loss_scale"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from ..deferred import product
+from ..forward import demand_source
 from ..refusal import RecorderError
 from ..targets import count_targets
 
@@ -40,6 +41,7 @@ def callback(
     """
     if (module is None) == (divisor_of is None):
         raise RecorderError("give either module, to recompute numerators, or divisor_of, to undo the loss's divisor")
+    demand_source(recorder.contract, "scaled-loss" if module is None else "recomputed")
     try:
         from lightning.pytorch import Callback
     except ImportError:
