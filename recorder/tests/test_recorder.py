@@ -48,6 +48,13 @@ class Windows(InFolder):
             self.assertEqual(write.call_count, 6)
         recorder.close()
 
+    def test_a_disk_that_takes_a_part_of_a_write(self) -> None:
+        written = os.write
+        with mock.patch("os.write", side_effect=lambda file, data: written(file, data[:7])):
+            with Recorder(self.path, CONTRACT) as recorder:
+                window(recorder, [3, 6])
+        self.assertEqual(verify(self.path)[0], 0)
+
     def test_a_window_block_writes_its_scheduler_and_zeroing_with_it(self) -> None:
         recorder = Recorder(self.path, CONTRACT)
         with recorder.window():
@@ -114,6 +121,19 @@ class Tails(InFolder):
         dropped = next(event["drop"] for event in self.events() if "drop" in event)
         self.assertEqual(dropped, {"window": 1, "microbatches": ["r0-m2"], "valid_targets": 4})
         self.assertEqual(recorder.last_window, 2)
+
+    def test_a_window_that_was_written_in_parts_is_dropped_whole_and_alone(self) -> None:
+        with Recorder(self.path, {**CONTRACT, "tail": "drop"}) as recorder:
+            for _ in range(2):
+                recorder.backward(Loss(0.5), valid_targets=4, loss_sum=2.0)
+                recorder.checkpoint(0)
+            recorder.optimizer_step()
+            for _ in range(2):
+                recorder.backward(Loss(0.5), valid_targets=5, loss_sum=2.5)
+                recorder.checkpoint(1)
+            recorder.drop()
+        dropped = self.events()[-1]["drop"]
+        self.assertEqual(dropped, {"window": 1, "microbatches": ["r0-m2", "r0-m3"], "valid_targets": 10})
 
     def test_a_carried_window_has_exact_totals(self) -> None:
         with Recorder(self.path, {**CONTRACT, "accumulation_steps": 12, "tail": "carry"}) as recorder:
@@ -253,14 +273,14 @@ os.kill(os.getpid(), signal.SIGKILL)
 import sys
 from pathlib import Path
 from accumulation_receipt import Recorder
-from tests.support import CONTRACT, window
+from tests.support import CONTRACT, Loss, window
 recorder = Recorder(Path(sys.argv[1]), CONTRACT)
 window(recorder, [3, 6])
-recorder.epoch_end(2)
+recorder.backward(Loss(0.5), valid_targets=1, loss_sum=0.5)
 """
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "recorder")}
         subprocess.run([sys.executable, "-c", script, str(self.path)], env=environment, check=True)
-        self.assertEqual(names(self.events())[-1], "epoch_end")
+        self.assertEqual(names(self.events())[-1], "backward")
 
     @unittest.skipUnless(hasattr(os, "fork"), "no fork here")
     def test_a_forked_worker_writes_nothing(self) -> None:
