@@ -43,7 +43,9 @@ class Tensor:
         return self._like(list(self.value) if isinstance(self.value, list) else self.value)
 
     def double(self) -> "Tensor":
-        return self
+        wide = self._like(self.value)
+        wide.dtype = "float64"
+        return wide
 
     def to(self, device: Any) -> "Tensor":
         return self
@@ -69,7 +71,9 @@ class Tensor:
         return float(self.tolist())
 
     def __mul__(self, other: Any) -> "Tensor":
-        return self._like(self.value * (other.value if isinstance(other, Tensor) else other))
+        product = self._like(self.value * (other.value if isinstance(other, Tensor) else other))
+        product.dtype = self.dtype
+        return product
 
     __rmul__ = __mul__
 
@@ -246,3 +250,6 @@ class Labels:
 
     def numel(self) -> int:
         return self.shape[0] * self.shape[1]
+
+    def dim(self) -> int:
+        return 2

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import types
 from typing import Any, Optional
+from unittest import mock
 
 from accumulation_receipt import Recorder, RecorderError, contract_for
 
@@ -144,6 +145,25 @@ class Trainers(Pretended):
                     self.assertEqual((backward["valid_targets"], backward["unshifted_targets"]), (3, unshifted))
                 denominators = [each["denominator"] for each in self.fields("logged") if "denominator" in each]
                 self.assertEqual(denominators, [6] if divides_by == "window" else [])
+
+    def test_labels_that_the_model_is_not_given(self) -> None:
+        """Under label smoothing the numerator can still be taken from the logits."""
+        model = LlamaForCausalLM(Tensor(1.0))
+        model.forward = lambda **given: {"logits": mock.Mock(dim=lambda: 3)}  # type: ignore[method-assign]
+        contract = contract_for("transformers", "5.24.0", accumulation_steps=2, clip=None, numerator_source="recomputed")
+        asked: list[Any] = []
+
+        def summed(logits: Any, labels: Any, *rest: Any) -> float:
+            asked.append((labels, *rest))
+            return 3.0
+
+        with mock.patch("accumulation_receipt.forward.loss_sum_from_logits", summed):
+            with Recorder(self.path, contract) as recorder:
+                trainer = Trainer(model, 1, given_labels=False)
+                recorder.attach_trainer(trainer)
+                trainer.train()
+        self.assertEqual(asked, [(labels, -100, True) for labels in LABELS])
+        self.assertEqual([each["loss_sum"] for each in self.fields("backward")], [3.0, 3.0])
 
     def test_a_loss_beside_its_outputs(self) -> None:
         trainer = Trainer(LlamaForCausalLM(Tensor(1.0)), 1, given_labels=False)

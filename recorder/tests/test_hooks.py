@@ -6,6 +6,7 @@ from typing import Any
 from unittest import mock
 
 from accumulation_receipt import Recorder, RecorderError, contract_for
+from accumulation_receipt.deferred import product
 
 from .fakes import TORCH, GradScaler, Module, Optimizer, Scheduler, Tensor, pretended
 from .support import InFolder, names, verify
@@ -317,6 +318,24 @@ class Scaling(Hooked):
         recorder.backward(Tensor(0.5), valid_targets=3, loss_sum=1.5)
         self.optimizer.step()
         self.assertNotIn("loss_scale", self.fields("backward")[0])
+
+    def test_a_scale_that_changes_before_the_write_is_recorded_as_it_was(self) -> None:
+        scaler = GradScaler(8.0, device="cuda")
+        recorder = self.recorder(scaler=scaler)
+        with recorder.window():
+            recorder.backward(Tensor(0.5, "cuda"), valid_targets=3, loss_sum=1.5)
+            scaler.overflow = True
+            scaler.step(self.optimizer)
+            scaler.update()
+        self.assertEqual(self.fields("backward")[0]["loss_scale"], 8.0)
+        self.assertEqual(self.fields("scaler_update"), [{"loss_scale": 4.0}])
+
+    def test_a_product_is_taken_in_binary64(self) -> None:
+        loss = Tensor(0.5, "cuda")
+        for one, other in ((loss, 3), (3, loss), (loss, Tensor(3, "cuda"))):
+            found = product(one, other)
+            self.assertEqual((found.value, found.dtype), (1.5, "float64"))
+        self.assertEqual(product(Tensor(0.5), 3), 1.5)
 
     def test_nothing_is_read_from_a_device_before_the_step(self) -> None:
         scaler = GradScaler(8.0, device="cuda")

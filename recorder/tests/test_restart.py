@@ -75,6 +75,15 @@ os.kill(os.getpid(), signal.SIGKILL)
             self.assertEqual(names(self.events())[3:], BEHIND[:at])
         recorder.close()
 
+    def test_after_a_window_that_was_dropped(self) -> None:
+        contract = {**TICKING, "tail": "drop"}
+        last = "recorder.backward(Loss(0.5), valid_targets=2, loss_sum=1.0)\nrecorder.drop()\nrecorder.zero_grad()"
+        self.killed(contract, f"window(recorder, [3, 6])\n{last}")
+        with Recorder(self.path, contract, append=True) as recorder:
+            recorder.restore(window=2, applied_updates=1)
+            window(recorder, [1, 4])
+        self.assertEqual([each["optimizer_step"]["window"] for each in self.events() if "optimizer_step" in each], [0, 2])
+
     def test_torn_inside_a_write(self) -> None:
         torn = "os.write(recorder._journal._file, b'{\"scheduler_st')"
         self.killed(TICKING, f"window(recorder, [3, 6])\nwindow(recorder, [1, 4])\n{torn}")
@@ -162,6 +171,11 @@ class Later(Killed):
                 recorder.restore(window=3, applied_updates=3)
             recorder.restore(window=1, applied_updates=1)
             window(recorder, [1, 4])
+            recorder.backward(Loss(0.5), valid_targets=2, loss_sum=1.0)
+            recorder.restore(window=2, applied_updates=2)
+            with self.assertRaisesRegex(RecorderError, "no window is open"):
+                recorder.drop()
+            window(recorder, [2, 2])
         code, printed = verify(self.path)
         self.assertEqual(code, 0, printed)
 
