@@ -253,6 +253,17 @@ class Scaling(Hooked):
         self.assertEqual(self.fields("optimizer_step"), [{"window": 0, "outcome": "skipped", "learning_rate": 0.1}])
         self.assertEqual(self.fields("scaler_update"), [{"loss_scale": 4.0}])
 
+    def test_a_skipped_update_between_applied_ones(self) -> None:
+        scaler = GradScaler(8.0)
+        recorder = self.recorder(scaler=scaler)
+        for overflow in (False, True, False):
+            recorder.backward(Tensor(0.5), valid_targets=3, loss_sum=1.5)
+            scaler.overflow = overflow
+            scaler.step(self.optimizer)
+            scaler.update()
+        outcomes = [(each["window"], each["outcome"]) for each in self.fields("optimizer_step")]
+        self.assertEqual(outcomes, [(0, "applied"), (1, "skipped"), (2, "applied")])
+
     def test_a_loop_that_scales_and_unscales_itself(self) -> None:
         scaler = GradScaler(8.0)
         recorder = self.recorder(scaler=scaler)
