@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+import warnings
 from pathlib import Path
 from typing import Any, Optional
 
@@ -39,6 +40,11 @@ class InFolder(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
         self.path = self.folder / "rank-0.jsonl"
+        # Few tests need a scheduler; what is said about that is tested for itself.
+        quiet = warnings.catch_warnings()
+        quiet.__enter__()
+        self.addCleanup(quiet.__exit__, None, None, None)
+        warnings.filterwarnings("ignore", "the contract declares a scheduler")
 
     def lines(self) -> list[Any]:
         """The manifest's lines, the header first; the file must end with a newline."""

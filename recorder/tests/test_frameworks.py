@@ -195,6 +195,13 @@ class Trainers(Pretended):
             losses, [{"window": 1, "loss": 0.123456, "windows": 2}, {"window": 2, "loss": 0.25, "decimals": 4}]
         )
 
+    def test_a_loss_that_is_logged_again_is_noted_once(self) -> None:
+        trainer = Trainer(LlamaForCausalLM(Tensor(1.0)), 1)
+        call = Trainer.call
+        trainer.call = lambda name, **given: [call(trainer, name, **given) for _ in range(1 + (name == "on_log"))]
+        self.trained(trainer)
+        self.assertEqual(len([each for each in self.fields("logged") if "loss" in each]), 1)
+
     def test_an_epoch_that_the_user_cut_short_offered_no_count(self) -> None:
         for max_steps, stops, expected in [(-1, False, {"microbatches": 2}), (1, False, {}), (-1, True, {"microbatches": 2})]:
             with self.subTest(max_steps=max_steps, stops=stops):
@@ -211,6 +218,7 @@ class Trainers(Pretended):
         self.assertEqual([each["window"] for each in self.fields("optimizer_step")], [0, 1, 1, 2])
         self.path.unlink()
         self.trained(Trainer(LlamaForCausalLM(Tensor(1.0)), 9), resumed_at=7)
+        self.assertEqual([each for each in self.fields("logged") if "windows" in each], [])
         self.assertEqual(self.fields("restore"), [{"window": 7, "applied_updates": 7}])
         self.assertEqual(self.fields("checkpoint"), [{"update": 8}, {"update": 9}])
 
@@ -256,7 +264,9 @@ class Shifts(InFolder):
 
 
 class Lightning(Pretended):
-    def fitted(self, windows: int = 1, *, resumed_at: int = 0, automatic: bool = True, **options: Any) -> None:
+    def fitted(
+        self, windows: int = 1, *, resumed_at: int = 0, automatic: bool = True, max_steps: int = -1, **options: Any
+    ) -> None:
         contract = contract_for("lightning", "2.6.6", accumulation_steps=2, numerator_source="scaled-loss")
         optimizer = Optimizer(Tensor(1.0))
         trainer = types.SimpleNamespace(
@@ -266,7 +276,7 @@ class Lightning(Pretended):
             strategy=types.SimpleNamespace(model=Module()),
             accumulate_grad_batches=2,
             num_training_batches=2.0,
-            max_steps=-1,
+            max_steps=max_steps,
             global_step=resumed_at,
         )
         task = types.SimpleNamespace(automatic_optimization=automatic)
@@ -301,6 +311,10 @@ class Lightning(Pretended):
                 self.assertEqual((backward["valid_targets"], backward["unshifted_targets"]), (3, 5))
                 self.assertEqual((backward["rows"], backward["slots"]), (2, 6))
                 self.assertEqual(self.fields("epoch_end"), [{"microbatches": 2}])
+
+    def test_an_epoch_that_the_user_cut_short_offered_no_count(self) -> None:
+        self.fitted(2, max_steps=2, divisor_of=lambda batch: 3)
+        self.assertIn("epoch_end", self.events())
 
     def test_a_resumed_run(self) -> None:
         self.fitted(2, divisor_of=lambda batch: 3)

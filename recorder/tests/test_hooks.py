@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 from unittest import mock
 
@@ -184,6 +185,20 @@ class Around(Hooked):
             self.optimizer.step()
             self.scheduler.step()
         self.assertEqual(self.events(), [])
+
+    def test_a_scheduler_that_is_declared_and_not_attached_is_asked_for(self) -> None:
+        for contract, scheduler, asked in [
+            (self.contract, None, 1),
+            (self.contract, self.scheduler, 0),
+            ({**self.contract, "unobserved": ["scheduler_step"]}, None, 0),
+            (contract_for("pytorch", accumulation_steps=2, scheduler=None), None, 0),
+        ]:
+            self.path.unlink(missing_ok=True)
+            with warnings.catch_warnings(record=True) as found, Recorder(self.path, contract) as recorder:
+                warnings.simplefilter("always")
+                recorder.attach(self.optimizer, scheduler=scheduler)
+            self.assertEqual(len(found), asked)
+            self.assertTrue(all("scheduler=None" in str(each.message) for each in found))
 
     def test_wrappers_are_looked_into(self) -> None:
         wrapped = mock.Mock(spec=["optimizer"], optimizer=mock.Mock(spec=["optimizer"], optimizer=self.optimizer))
