@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional
 
 from .deferred import product
 from .numerators import loss_sum_from_logits
@@ -18,6 +18,20 @@ SOURCES = ("recomputed", "scaled-loss")
 
 #: Relative difference up to which two sums of one loss are the same: rounding of half precision, not one target more.
 _SAME_SUM = 1e-3
+
+
+def demand_source(contract: Mapping[str, Any], source: str) -> None:
+    """Refuses numerators from elsewhere than the contract says, since the receipt repeats what it says.
+
+    Raises:
+        RecorderError: with what to do.
+    """
+    declared = contract.get("numerator_source", source)
+    if declared != source:
+        raise RecorderError(
+            f"the contract's numerator_source is {declared}, but numerators would be {source}: say "
+            f'contract_for(..., numerator_source="{source}")'
+        )
 
 
 class Forward:
@@ -47,6 +61,7 @@ class Forward:
     ) -> None:
         if numerator not in SOURCES:
             raise ValueError(f"numerator: {numerator!r}, where one of {', '.join(SOURCES)} is needed")
+        demand_source(recorder.contract, numerator)
         self._recorder = recorder
         self._numerator = numerator
         self._shift = shift
@@ -118,7 +133,7 @@ class Forward:
             raise RecorderError(
                 f"the model's loss is not its summed loss divided by {divisor}: that would be {assumed:.6g}, but the "
                 f"logits give {recomputed:.6g}. It may ignore the count, shift otherwise, or have further terms; say "
-                'numerator="recomputed"'
+                'numerator_source="recomputed" in the contract, or numerator="recomputed" where it says nothing'
             )
 
     def _from_logits(self, logits: Any, labels: Any) -> Any:

@@ -43,6 +43,10 @@ class Journal:
             # One call, unless the disk takes only a part of it.
             rest = rest[os.write(self._file, rest) :]
 
+    def sync(self) -> None:
+        """Returns when what was written is on the disk."""
+        os.fsync(self._file)
+
     def close(self) -> None:
         """Closes the file; a second call does nothing."""
         if self._file >= 0:

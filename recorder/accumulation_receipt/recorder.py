@@ -3,9 +3,10 @@
 Invariants:
 
 * events are written in the order in which they happened, each with the window it belongs to;
-* one write a window, when its optimizer step is recorded (or when ``with recorder.window():`` ends), so a crash loses at
-  most the open window;
-* nothing is read from an accelerator before that write;
+* one write a window, when its optimizer step is recorded (or when ``with recorder.window():`` ends); what comes between
+  windows, such as the scheduler's tick, is written as it comes. So a crash loses at most the open window, and the file
+  is never behind a state that was saved between two windows;
+* nothing is read from an accelerator before a window's write;
 * what the wire format refuses raises :class:`~accumulation_receipt.refusal.Refused` and is not written.
 """
 
@@ -25,6 +26,7 @@ from .evidence import Evidence
 from .forward import Forward
 from .journal import Journal
 from .refusal import RecorderError, Refused
+from .restart import Position, demand_reached, position
 from .watch import Watch
 
 #: What evidence a recorder takes where it is given a basis.
@@ -67,20 +69,20 @@ class Recorder:
         self._journal = Journal(path, self.rank, self.contract, append)
         #: Events not yet written, in order: (name, fields).
         self._pending: list[tuple[str, dict[str, Any]]] = []
+        #: How far the file went when it was opened.
+        self._earlier = position(self._journal.earlier, self.contract)
         #: Index of the window that the next backward belongs to.
-        self._window = 0
+        self._window = self._earlier.window or 0
         #: Backwards recorded on this rank; names microbatches.
-        self._microbatches = 0
+        self._microbatches = self._earlier.microbatches
         #: The open window's written backwards: (id, valid targets, loss sum or None).
         self._written: list[tuple[str, int, Optional[float]]] = []
         #: How many backwards the open window has.
         self._backwards = 0
         self._steps = 0
         self._held = False
-        self._must_restore = False
+        self._must_restore = bool(self._journal.earlier)
         self._process = os.getpid()
-        if self._journal.earlier:
-            self._take_up(self._journal.earlier)
         self.watch = Watch(self)
         atexit.register(self.close)
 
@@ -96,10 +98,11 @@ class Recorder:
         """The last window that was begun."""
         return self._window if self._backwards or self._window == 0 else self._window - 1
 
-    @property
-    def awaits_restore(self) -> bool:
-        """Whether this file goes on after a restart and :meth:`restore` was not called yet."""
-        return self._must_restore
+    def begin_at(self, window: int) -> None:
+        """For loops that know how many windows their saved state has: records :meth:`restore` where this process began
+        from one. Every window counts as an update, a skipped one included."""
+        if self._must_restore or (window > 0 and not self._microbatches):
+            self.restore(window=window, applied_updates=window)
 
     @contextlib.contextmanager
     def window(self) -> Iterator["Recorder"]:
@@ -214,9 +217,12 @@ class Recorder:
         self.record("logged", window=self.last_window if window is None else window, **claims)
 
     def checkpoint(self, update: int) -> None:
-        """A saved state, labelled with the number of applied updates. Everything up to it is written at once."""
+        """A saved state, labelled with the number of applied updates. Everything up to it is written at once, and is on
+        the disk when this returns."""
         self.record("checkpoint", update=update)
         self.flush()
+        if os.getpid() == self._process:
+            self._journal.sync()
 
     def evaluation(self, update: int) -> None:
         """An evaluated state, labelled with the number of applied updates."""
@@ -267,11 +273,16 @@ class Recorder:
 
         ``state``: ``loss_scale``, ``growth_tracker``, ``hysteresis_left``, ``growth_delay_pending``,
         ``learning_rate``, as they were saved.
+
+        Raises:
+            RecorderError: the file lacks something that the saved state has, so that a right run would look wrong.
         """
         if self._window - window > limits.RESTORED_WINDOWS:
             raise Refused(
                 f"restore.window: {self._window - window} windows back, beyond the limit of {limits.RESTORED_WINDOWS}"
             )
+        here = Position(self._window if self._microbatches else None)
+        demand_reached(window, self._earlier if self._must_restore else here)
         self._must_restore = False
         self.record("restore", window=window, applied_updates=applied_updates, **state)
         self._end_window()
@@ -330,11 +341,16 @@ class Recorder:
     # ---- the file ------------------------------------------------------------------------------------------------
 
     def record(self, event: str, **fields: Any) -> None:
-        """Notes an event; it is written with its window.
+        """Notes an event; it is written with its window, or at once where none is open.
 
         Raises:
             Refused: what is known already is refused by the wire format.
         """
+        self._note(event, fields)
+        if not self._held and not self._backwards:
+            self.flush()
+
+    def _note(self, event: str, fields: Mapping[str, Any]) -> None:
         if os.getpid() != self._process:
             return  # A forked data-loading worker holds a copy of this recorder.
         if self._must_restore:
@@ -355,7 +371,7 @@ class Recorder:
                 "model, give sync=, or declare sync in the contract's unobserved"
             )
         name = f"r{self.rank}-m{self._microbatches}"
-        self.record("backward", window=self._window, microbatch=name, **fields)
+        self._note("backward", {"window": self._window, "microbatch": name, **fields})
         self._microbatches += 1
         self._backwards += 1
 
@@ -381,8 +397,6 @@ class Recorder:
 
     def close(self) -> None:
         """Writes what is left and closes the file; a second call does nothing."""
-        if os.getpid() != self._process:
-            return
         atexit.unregister(self.close)
         self.detach()
         try:
@@ -409,19 +423,6 @@ class Recorder:
             raise RecorderError("no window is open")
         self.flush()
         return list(self._written)
-
-    def _take_up(self, earlier: Sequence[Any]) -> None:
-        """Counters from what an earlier process wrote."""
-        for event in earlier:
-            name, fields = next(iter(event.items())) if isinstance(event, dict) else (event, {})
-            if name == "backward":
-                self._microbatches += 1
-                self._window = fields["window"]
-            elif name in ("optimizer_step", "drop", "carry"):
-                self._window = fields["window"] + 1
-            elif name == "restore":
-                self._window = fields["window"]
-        self._must_restore = True
 
 
 def _shaped(event: str, name: str, value: Any) -> Any:

@@ -43,6 +43,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=15)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--limit", type=float, help="fail where the recorder alone takes more percent of a window")
+    parser.add_argument("--bytes", type=int, help="fail where a microbatch takes as many bytes")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(0)
@@ -97,6 +99,10 @@ def main() -> None:
     print(f"ratio of best            {min(recorded) / min(without):.4f}")
     print(f"recorder alone           {own * 1e3:.3f} ms a window, {100 * own / off:.3f} % of it")
     print(f"bytes a microbatch       {size / microbatches:.0f}, header and all other events included")
+    if arguments.limit is not None and 100 * own / off >= arguments.limit:
+        raise SystemExit(f"the recorder takes {arguments.limit} % of a window or more")
+    if arguments.bytes is not None and size / microbatches >= arguments.bytes:
+        raise SystemExit(f"a microbatch takes {arguments.bytes} bytes or more")
 
 
 def own_cost() -> float:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+import warnings
 from pathlib import Path
 from typing import Any, Optional
 
@@ -39,6 +40,11 @@ class InFolder(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
         self.path = self.folder / "rank-0.jsonl"
+        # Few tests need a scheduler; what is said about that is tested for itself.
+        quiet = warnings.catch_warnings()
+        quiet.__enter__()
+        self.addCleanup(quiet.__exit__, None, None, None)
+        warnings.filterwarnings("ignore", "the contract declares a scheduler")
 
     def lines(self) -> list[Any]:
         """The manifest's lines, the header first; the file must end with a newline."""
@@ -56,13 +62,15 @@ def names(events: list[Any]) -> list[str]:
     return [event if isinstance(event, str) else next(iter(event)) for event in events]
 
 
-def window(recorder: Any, counts: list[int], *, tick: bool = True) -> None:
+def window(recorder: Any, counts: list[int], *, clear: bool = True) -> None:
     """One right window of a loop that has no PyTorch: every target costs 0.5."""
     for count in counts:
         loss_sum = 0.5 * count
         recorder.backward(Loss(loss_sum / sum(counts)), valid_targets=count, loss_sum=loss_sum)
     recorder.optimizer_step(learning_rate=0.1)
-    if tick:
+    if recorder.contract.get("scheduler"):
+        recorder.scheduler_step(0.1)
+    if clear:
         recorder.zero_grad()
 
 

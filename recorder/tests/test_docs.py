@@ -7,6 +7,8 @@ import contextlib
 import os
 import re
 import unittest
+from typing import Any
+from unittest import mock
 
 import accumulation_receipt
 from accumulation_receipt import Recorder, contract_for
@@ -79,6 +81,93 @@ class Documents(InFolder):
         code, printed = verify(self.path)
         self.assertEqual(code, 0, printed)
         self.assertIn("2 windows, 6 microbatches", printed)
+
+
+class Engine:
+    """What the program for DeepSpeed calls: an engine that steps at each second call, and skips its second update."""
+
+    def __init__(self) -> None:
+        self.calls, self.rate, self.applied = 0, 0.1, True
+
+    def backward(self, loss: Any) -> None:
+        pass
+
+    def is_gradient_accumulation_boundary(self) -> bool:
+        return self.calls % 2 == 1
+
+    def get_lr(self) -> list[float]:
+        return [self.rate]
+
+    def was_step_applied(self) -> bool:
+        return self.applied
+
+    def step(self) -> None:
+        self.applied = self.calls != 3
+        if self.is_gradient_accumulation_boundary() and self.applied:
+            self.rate /= 2
+        self.calls += 1
+
+
+class Divided(float):
+    """A loss."""
+
+    def detach(self) -> float:
+        return float(self)
+
+
+class Shown(InFolder):
+    """The programs for frameworks that are not run here, with stand-ins for what they call."""
+
+    @staticmethod
+    def program(start: str) -> str:
+        return next(program for program in programs() if program.startswith(start))
+
+    def test_deepspeed(self) -> None:
+        contract = contract_for("deepspeed", "0.19.8", accumulation_steps=2, world_size=1)
+        engine, program = Engine(), self.program("engine.backward")
+        with Recorder(self.path, contract) as recorder:
+            for targets in (3, 3, 4, 4, 2, 2):
+                given = {"targets": targets, "loss_sum": 0.5 * targets, "loss": Divided(0.5), "steps": 2}
+                exec(program, {"engine": engine, "recorder": recorder, **given})
+        code, printed = verify(self.path)
+        self.assertEqual(code, 0, printed)
+        self.assertIn("3 windows, 6 microbatches, 18 valid targets; 2 updates applied", printed)
+
+    def test_megatron(self) -> None:
+        loss_function, step = self.program("recorder.record_backward"), self.program('rate = optimizer')
+        for per_token in (False, True):
+            declared = {"formula": "token-mean/1", "gradient_reduction": "sum"} if per_token else {}
+            contract = contract_for("megatron", "0.16.1", accumulation_steps=2, world_size=2, **declared)
+            paths = [self.folder / f"{per_token}-{rank}.jsonl" for rank in range(2)]
+            for rank, path in enumerate(paths):
+                self.record_megatron(path, contract, rank, per_token, loss_function, step)
+            code, printed = verify(*paths)
+            self.assertEqual(code, 0, printed)
+            self.assertIn("3 windows, 12 microbatches, 48 valid targets; 2 updates applied", printed)
+
+    @staticmethod
+    def record_megatron(
+        path: Any, contract: Any, rank: int, per_token: bool, loss_function: str, step: str
+    ) -> None:
+        group = {"lr": 0.1}
+        optimizer = mock.Mock(param_groups=[group])
+        scheduler = mock.Mock()
+        scheduler.step.side_effect = lambda increment: group.update(lr=group["lr"] / 2)
+        with Recorder(path, contract, rank=rank) as recorder:
+            for stepped in (True, False, True):
+                recorder.zero_grad()
+                for count in (3, 5):
+                    loss_sum = (0.5 + rank) * count
+                    if per_token:
+                        recorder.record_backward(valid_targets=count, loss_sum=loss_sum, backward_loss=loss_sum)
+                    else:
+                        given = {"count": count, "loss_sum": loss_sum, "microbatches": 2}
+                        exec(loss_function, {"recorder": recorder, **given})
+                if per_token:
+                    recorder.rescale(1 / 16)
+                optimizer.step.return_value = (stepped, 0.5 if stepped else None, None)
+                given = {"optimizer": optimizer, "opt_param_scheduler": scheduler, "increment": 4}
+                exec(step, {"recorder": recorder, **given})
 
 
 def text_of_presets() -> list[str]:

@@ -29,13 +29,18 @@ class Presets(unittest.TestCase):
 
         self.assertEqual(of("transformers", "4.57.6")["clip"], {"max_norm": 1.0})
         self.assertEqual(of("transformers", "4.57.6")["tail"], "flush")
-        self.assertEqual(of("transformers", "4.45.2")["tail"], "carry")
+        self.assertEqual(of("transformers", "4.46.3")["tail"], "carry")
+        self.assertEqual(of("transformers", "4.47.0")["tail"], "flush")
         self.assertEqual(of("transformers", "5.0")["tail"], "flush")
         self.assertEqual(of("transformers", "4.57.6")["on_skip"], {"scheduler": "hold", "update": "advance"})
         self.assertEqual(of("accelerate", world_size=3)["scheduler"]["ticks"], 3)
         self.assertEqual(of("lightning")["scheduler"]["interval"], "epoch")
         self.assertEqual(of("lightning")["on_skip"]["scheduler"], "advance")
-        self.assertEqual(of("torchtune")["tail"], "carry")
+        self.assertEqual(of("lightning")["numerator_source"], "recomputed")
+        self.assertEqual(of("torchtune")["tail"], "drop")
+        self.assertEqual(of("deepspeed")["tail"], "carry")
+        for framework in ("deepspeed", "megatron"):
+            self.assertEqual(of(framework)["on_skip"], {"scheduler": "hold", "update": "advance"})
         self.assertEqual(of("megatron")["formula"], "mean-of-means/1")
         self.assertEqual(of("pytorch")["loss_scale"]["growth_interval"], 2000)
         deepspeed, megatron = of("deepspeed")["loss_scale"], of("megatron")["loss_scale"]
@@ -47,8 +52,17 @@ class Presets(unittest.TestCase):
             (megatron["initial"], megatron["growth_interval"], megatron["hysteresis"], megatron["minimum"]),
             (2.0**32, 1000, 2, 1.0),
         )
-        self.assertIn("zero_grad", of("deepspeed")["unobserved"])
+        self.assertEqual(of("deepspeed")["unobserved"], ["zero_grad", "unscale", "clip", "sync"])
+        self.assertEqual(of("megatron")["unobserved"], ["unscale", "sync"])
         self.assertEqual(of("megatron")["software"]["megatron"], "1.0.0")
+
+    def test_half_precision_is_judged_in_the_arithmetic_of_its_loss(self) -> None:
+        def tolerance(precision: str) -> dict[str, float]:
+            return contract_for("pytorch", accumulation_steps=4, precision=precision)["tolerance"]
+
+        for precision in ("bfloat16", "float16", "float32"):
+            self.assertEqual(tolerance(precision), {"absolute": 1e-6, "relative": 1e-5})
+        self.assertEqual(tolerance("float64"), {"absolute": 1e-11, "relative": 1e-10})
 
     def test_what_is_declared_replaces_the_preset(self) -> None:
         contract = contract_for(

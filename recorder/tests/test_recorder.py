@@ -40,13 +40,20 @@ class Windows(InFolder):
         recorder = Recorder(self.path, CONTRACT)
         with mock.patch("os.write", side_effect=os.write) as write:
             for _ in range(3):
-                window(recorder, [3, 6])
+                window(recorder, [3, 6], clear=False)
             self.assertEqual(write.call_count, 3)
             for _ in range(3):
                 with recorder.window():
                     window(recorder, [3, 6])
             self.assertEqual(write.call_count, 6)
         recorder.close()
+
+    def test_a_disk_that_takes_a_part_of_a_write(self) -> None:
+        written = os.write
+        with mock.patch("os.write", side_effect=lambda file, data: written(file, data[:7])):
+            with Recorder(self.path, CONTRACT) as recorder:
+                window(recorder, [3, 6])
+        self.assertEqual(verify(self.path)[0], 0)
 
     def test_a_window_block_writes_its_scheduler_and_zeroing_with_it(self) -> None:
         recorder = Recorder(self.path, CONTRACT)
@@ -114,6 +121,19 @@ class Tails(InFolder):
         dropped = next(event["drop"] for event in self.events() if "drop" in event)
         self.assertEqual(dropped, {"window": 1, "microbatches": ["r0-m2"], "valid_targets": 4})
         self.assertEqual(recorder.last_window, 2)
+
+    def test_a_window_that_was_written_in_parts_is_dropped_whole_and_alone(self) -> None:
+        with Recorder(self.path, {**CONTRACT, "tail": "drop"}) as recorder:
+            for _ in range(2):
+                recorder.backward(Loss(0.5), valid_targets=4, loss_sum=2.0)
+                recorder.checkpoint(0)
+            recorder.optimizer_step()
+            for _ in range(2):
+                recorder.backward(Loss(0.5), valid_targets=5, loss_sum=2.5)
+                recorder.checkpoint(1)
+            recorder.drop()
+        dropped = self.events()[-1]["drop"]
+        self.assertEqual(dropped, {"window": 1, "microbatches": ["r0-m2", "r0-m3"], "valid_targets": 10})
 
     def test_a_carried_window_has_exact_totals(self) -> None:
         with Recorder(self.path, {**CONTRACT, "accumulation_steps": 12, "tail": "carry"}) as recorder:
@@ -233,30 +253,6 @@ os.kill(os.getpid(), signal.SIGKILL)
                 self.assertEqual(code, 0, printed)
                 self.assertIn("2 windows, 4 microbatches", printed)
 
-    def test_a_restart_goes_on_with_the_same_file(self) -> None:
-        self.crashed("inside a write")
-        recorder = Recorder(self.path, CONTRACT, append=True)
-        with self.assertRaises(RecorderError):
-            recorder.backward(Loss(0.5), valid_targets=2, loss_sum=1.0)
-        recorder.restore(window=1, applied_updates=1)
-        recorder.zero_grad()
-        window(recorder, [1, 4])
-        window(recorder, [2, 2])
-        recorder.close()
-        found = [event["backward"]["microbatch"] for event in self.events() if "backward" in event]
-        self.assertEqual(len(found), len(set(found)), "a name is used once")
-        code, printed = verify(self.path)
-        self.assertEqual(code, 0, printed)
-        self.assertIn("3 windows, 6 microbatches", printed)
-
-    def test_a_restart_where_the_file_ends_goes_on(self) -> None:
-        with Recorder(self.path, CONTRACT) as recorder:
-            window(recorder, [3, 6])
-        with Recorder(self.path, CONTRACT, append=True) as recorder:
-            recorder.restore(window=1, applied_updates=1)
-            window(recorder, [1, 4])
-        self.assertEqual(verify(self.path)[0], 0)
-
     def test_a_file_is_not_overwritten(self) -> None:
         Recorder(self.path, CONTRACT).close()
         before = self.path.read_bytes()
@@ -277,14 +273,14 @@ os.kill(os.getpid(), signal.SIGKILL)
 import sys
 from pathlib import Path
 from accumulation_receipt import Recorder
-from tests.support import CONTRACT, window
+from tests.support import CONTRACT, Loss, window
 recorder = Recorder(Path(sys.argv[1]), CONTRACT)
 window(recorder, [3, 6])
-recorder.epoch_end(2)
+recorder.backward(Loss(0.5), valid_targets=1, loss_sum=0.5)
 """
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "recorder")}
         subprocess.run([sys.executable, "-c", script, str(self.path)], env=environment, check=True)
-        self.assertEqual(names(self.events())[-1], "epoch_end")
+        self.assertEqual(names(self.events())[-1], "backward")
 
     @unittest.skipUnless(hasattr(os, "fork"), "no fork here")
     def test_a_forked_worker_writes_nothing(self) -> None:
@@ -293,10 +289,13 @@ recorder.epoch_end(2)
         child = os.fork()
         if child == 0:
             recorder.zero_grad()
+            kept = len(recorder._pending)
+            with mock.patch("os.fsync", side_effect=lambda file: os._exit(1)):
+                recorder.checkpoint(1)
             recorder.flush()
             recorder.close()
-            os._exit(0)
-        self.assertEqual(os.waitpid(child, 0)[1], 0)
+            os._exit(kept - 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0, "the child keeps what it was forked with, and nothing more")
         self.assertEqual(names(self.events()), [])
         recorder.optimizer_step()
         recorder.close()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from ..deferred import product
+from ..forward import demand_source
 from ..refusal import RecorderError
 from ..targets import count_targets
 
@@ -40,6 +41,7 @@ def callback(
     """
     if (module is None) == (divisor_of is None):
         raise RecorderError("give either module, to recompute numerators, or divisor_of, to undo the loss's divisor")
+    demand_source(recorder.contract, "scaled-loss" if module is None else "recomputed")
     try:
         from lightning.pytorch import Callback
     except ImportError:
@@ -54,6 +56,8 @@ def callback(
         def on_train_start(self, trainer: Any, pl_module: Any) -> None:
             if len(trainer.optimizers) != 1:
                 raise RecorderError(f"{len(trainer.optimizers)} optimizers, where one recorder observes one")
+            # One window for each global step, a skipped one included.
+            recorder.begin_at(trainer.global_step)
             schedulers = [config.scheduler for config in trainer.lr_scheduler_configs]
             recorder.attach(
                 trainer.optimizers[0],

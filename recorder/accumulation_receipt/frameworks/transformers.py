@@ -56,9 +56,8 @@ def attach(
         """Tells the recorder where training is."""
 
         def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            if recorder.awaits_restore:
-                # One window for each global step, a skipped one included.
-                recorder.restore(window=state.global_step, applied_updates=state.global_step)
+            # One window for each global step, a skipped one included.
+            recorder.begin_at(state.global_step)
             step.begin(kwargs["optimizer"], kwargs.get("lr_scheduler"))
 
         def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:

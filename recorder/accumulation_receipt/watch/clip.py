@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ def install(watch: "Watch") -> None:
         # It may be an iterator, which can be read once.
         given = parameters if torch.is_tensor(parameters) else list(parameters)
         listed = [given] if torch.is_tensor(given) else given
-        observed = not watch.is_suspended and float(norm_type) == _EUCLIDEAN and watch.owns(listed)
+        # With an infinite bound it measures, and clips nothing.
+        clips = float(norm_type) == _EUCLIDEAN and math.isfinite(max_norm)
+        observed = clips and not watch.is_suspended and watch.owns(listed)
         if observed:
             gradient(watch)
         norm = original(given, max_norm, norm_type, *args, **kwargs)

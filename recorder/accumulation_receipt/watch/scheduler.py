@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from . import optimizer
@@ -20,6 +21,7 @@ def innermost(scheduler: Any) -> Any:
 def install(watch: "Watch") -> None:
     """Observes ticks and the rate that each sets."""
     if watch.scheduler is None:
+        _ask_for_one(watch)
         return
 
     def around(original: Any, *args: Any, **kwargs: Any) -> Any:
@@ -29,3 +31,15 @@ def install(watch: "Watch") -> None:
         return result
 
     watch.patches.method(watch.scheduler, "step", around)
+
+
+def _ask_for_one(watch: "Watch") -> None:
+    """Warns where ticks are declared and will not be seen, unless the loop records them itself."""
+    contract = watch.recorder.contract
+    if contract.get("scheduler") and "scheduler_step" not in contract.get("unobserved", ()):
+        warnings.warn(
+            "the contract declares a scheduler and none is attached: say attach(..., scheduler=scheduler), or "
+            "contract_for(..., scheduler=None) where there is none, or call scheduler_step() after each tick",
+            # The line that called Recorder.attach.
+            stacklevel=5,
+        )
