@@ -43,6 +43,7 @@ pub struct Settings<'a> {
 
 /// Executes the plan. `progress` is told how many of the plan's targets are done.
 pub fn execute(settings: Settings<'_>, plan: &Plan, mut progress: impl FnMut(u64)) -> Trace {
+    progress(0);
     let mut worst = Worst::of(plan);
     let (windows, reached, alone) = std::thread::scope(|scope| {
         let alone = || left_alone(settings, &plan.windows);

@@ -23,6 +23,7 @@ mod hostile;
 mod integrations;
 mod matrix;
 mod pages;
+mod progress;
 mod properties;
 mod reader;
 mod readme;
