@@ -31,6 +31,7 @@ mod receipt_diff;
 mod recorded;
 mod recorder;
 mod replay;
+mod replay_mismatch;
 mod replay_recompute;
 mod resumption;
 mod rule_pages;
