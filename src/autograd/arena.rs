@@ -13,6 +13,8 @@ pub struct Arena {
     pub(super) segments: Vec<Segment>,
     /// How often steps were run again.
     pub(super) reruns: Reruns,
+    /// Element and bit of a segment's second output that is flipped: a mistake on purpose.
+    pub(super) flipped: Option<(usize, u32)>,
     /// Whether a segment's second run is believed without looking: a mistake on purpose.
     pub(super) is_unchecked: bool,
     /// Output of each node; empty for parameters, which are borrowed.
@@ -89,6 +91,7 @@ impl Arena {
     pub(super) fn reset(&mut self, parameters: usize) {
         self.release();
         self.reruns = Reruns::default();
+        self.flipped = None;
         self.is_unchecked = false;
         self.reached.clear();
         self.parameter_vars.clear();

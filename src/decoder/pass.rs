@@ -4,7 +4,7 @@ use crate::autograd::arena::Arena;
 use crate::autograd::commit::{NotCommitted, Overflow};
 use crate::autograd::gradients::Gradients;
 use crate::autograd::parameters::Parameters;
-use crate::autograd::recompute::Reruns;
+use crate::autograd::recompute::{Mistake, Reruns};
 use crate::autograd::retained::Retained;
 use crate::autograd::tape::{self, Tape};
 use crate::decoder::microbatch::Microbatch;
@@ -92,6 +92,8 @@ pub struct Options<'a> {
     pub blocks: Blocks<'a>,
     /// Whether cotangents overwrite each other where a value is used twice, but for what is run again: a counterexample.
     pub overwrites: bool,
+    /// What goes wrong between forward and reverse sweep, on purpose.
+    pub mistake: Option<Mistake<'a>>,
 }
 
 /// What a pass came to.
@@ -122,10 +124,11 @@ pub fn backward_with(
     gradients: &mut Gradients,
     arena: &mut Arena,
 ) -> Result<Passed, NotCommitted> {
-    let Options { arithmetic, blocks, overwrites } = options;
+    let Options { arithmetic, blocks, overwrites, mistake } = options;
     let mut tape = Tape::new(parameters, arena, arithmetic.options);
     let loss = decoder.loss_sum_with(&mut tape, microbatch, arithmetic.loss_precision, blocks);
     let (loss_sum, retained) = (tape.scalar(loss), tape.retained());
+    mistake.into_iter().for_each(|mistake| tape.make(mistake));
     let reruns = if overwrites {
         tape.backward_overwriting(loss, seed, gradients)?;
         Reruns::default()

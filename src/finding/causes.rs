@@ -33,7 +33,7 @@ const EDGES: &[(Code, &[Code])] = {
             GA701,
             &[
                 GA303, GA304, GA401, GA404, GA501, GA503, GA502, GA506, GA507, GA310, GA301, GA405, GA601, GA204,
-                GA203, GA504, GA505,
+                GA203, GA504, GA505, GA703,
             ],
         ),
         (GA702, &[GA405, GA307]),

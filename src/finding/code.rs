@@ -87,6 +87,7 @@ codes! {
     GA602 "resume-mismatch" Error;
     GA701 "replay-drift" Error;
     GA702 "optimizer-drift" Error;
+    GA703 "recompute-mismatch" Error;
     GA801 "receipt-hash" Error;
     GA802 "receipt-differs" Error;
     GA803 "receipt-unsupported" Error;

@@ -5,11 +5,13 @@ use super::drift::Drift;
 use super::execute::Settings;
 use super::interpret::Gradient;
 use super::interpret::Interpreter;
+use super::interpret::Seen;
 use super::recipes::Recipe;
 use super::reference::Reference;
 use super::script::Script;
 use super::trace::Counterexample;
 use super::trace::RecipeTrace;
+use super::trace::WindowMismatch;
 use super::window::furthest_weights;
 use crate::manifest::event::Outcome;
 use std::collections::BTreeMap;
@@ -62,13 +64,20 @@ impl Worst {
         self.before = Some((Arc::clone(&planned.script), reference.clone()));
     }
 
-    /// Executes every recipe on every window; each is given where its gradient drifts most.
-    pub fn counterexamples(self, settings: Settings<'_>) -> Vec<Counterexample> {
+    /// Passes over a window of which nothing is known.
+    pub fn skip(&mut self) {
+        self.before = None;
+    }
+
+    /// Executes every recipe on every window; each is given where its gradient drifts most. What could not be run again
+    /// is told.
+    pub fn counterexamples(self, settings: Settings<'_>, mismatches: &mut Vec<WindowMismatch>) -> Vec<Counterexample> {
         let mut found: BTreeMap<Recipe, Counterexample> = BTreeMap::new();
         for arranged in self.windows.into_values().flatten() {
-            let shared = arranged.gradients(settings);
+            let mut refused = |seen: &[Seen]| mismatches.extend(WindowMismatch::of(arranged.script.window, seen));
+            let shared = arranged.gradients(settings, &mut refused);
             for &recipe in settings.recipes {
-                let Some(drift) = arranged.drift(recipe, settings, &shared) else { continue };
+                let Some(drift) = arranged.drift(recipe, settings, &shared, &mut refused) else { continue };
                 let counterexample = Counterexample { recipe, window: arranged.script.window, drift };
                 let further = |other: &Counterexample| drift.gradient.relative() > other.drift.gradient.relative();
                 if found.get(&recipe).is_none_or(further) {
@@ -82,26 +91,28 @@ impl Worst {
 
 impl Arranged {
     /// Every microbatch's gradient at the window's beginning, where they are few enough to be kept.
-    fn gradients(&self, settings: Settings<'_>) -> BTreeMap<(usize, u64), Gradient> {
+    fn gradients(&self, settings: Settings<'_>, refused: &mut impl FnMut(&[Seen])) -> BTreeMap<(usize, u64), Gradient> {
         let bytes = size_of_val(settings.machine.initial().parameters.values());
         let mut shared = BTreeMap::new();
         if self.script.passes().count().saturating_mul(bytes) <= SHARED {
             let mut interpreter = Interpreter::new(settings.machine, settings.ranks, settings.reduction);
             interpreter.set_states(&self.reference.before);
-            interpreter.window(&self.script, |contribution| {
+            let seen = interpreter.window(&self.script, |contribution| {
                 let gradient = Gradient { seed: contribution.seed, values: contribution.gradient.clone() };
                 shared.insert((contribution.rank, contribution.pass.index), gradient);
             });
+            refused(&seen);
         }
         shared
     }
 
-    /// What the recipe does; `None` where it cannot differ, or its gradient overflows.
+    /// What the recipe does; `None` where it cannot differ, its gradient overflows or could not be run again.
     fn drift(
         &self,
         recipe: Recipe,
         settings: Settings<'_>,
         shared: &BTreeMap<(usize, u64), Gradient>,
+        refused: &mut impl FnMut(&[Seen]),
     ) -> Option<RecipeTrace> {
         let full = self.reference.gradient.as_ref()?;
         if recipe == Recipe::RepartitionedDropout && settings.machine.dropout() == 0.0 {
@@ -113,11 +124,12 @@ impl Arranged {
         if recipe.begins_before() {
             let (before, reference) = self.before.as_ref()?;
             interpreter.set_states(&reference.before);
-            interpreter.window(&recipe.rewrite_before(before), |_| {});
+            refused(&interpreter.window(&recipe.rewrite_before(before), |_| {}));
         }
         interpreter.set_states(&self.reference.before);
         interpreter.share(shared);
         let seen = interpreter.window(&script, |_| {});
+        refused(&seen);
         let own = seen.iter().filter(|seen| seen.steps > 0).map(|seen| Drift::between(&seen.consumed, &full.consumed));
         let gradient = own.reduce(|worst, drift| if drift.exceeds(&worst) { drift } else { worst })?;
         let (_, weights) = furthest_weights(interpreter.states(), &self.reference.after);

@@ -13,12 +13,15 @@ use super::reference::FullBatch;
 use super::reference::Reference;
 use super::trace::Cumulative;
 use super::trace::Trace;
+use super::trace::WindowMismatch;
 use super::trace::WindowTrace;
 use super::window::Comparison;
 use super::window::furthest_weights;
 use super::window::ranks_apart;
 use crate::autograd::gradients::Reduction;
 use crate::numeric::tolerance::Tolerance;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::sync_channel;
 
 /// Windows that the full batch may be ahead of the run.
@@ -41,15 +44,19 @@ pub struct Settings<'a> {
     pub threads: usize,
 }
 
-/// Executes the plan. `progress` is told how many of the plan's targets are done.
-pub fn execute(settings: Settings<'_>, plan: &Plan, mut progress: impl FnMut(u64)) -> Trace {
+/// Executes the plan. `progress` is told how many of the plan's targets are done; it may be told by two threads.
+pub fn execute(settings: Settings<'_>, plan: &Plan, progress: impl Fn(u64) + Sync) -> Trace {
+    // The run is executed beside the full batch and by itself; a target is done when both have come to it.
+    let twice = AtomicU64::new(0);
+    let executed = |targets: u64| progress((twice.fetch_add(targets, Relaxed) + targets) / 2);
+    executed(0);
     let mut worst = Worst::of(plan);
-    let (windows, reached, alone) = std::thread::scope(|scope| {
-        let alone = || left_alone(settings, &plan.windows);
+    let (compared, alone) = std::thread::scope(|scope| {
+        let alone = || left_alone(settings, &plan.windows, &executed);
         let concurrent = settings.threads > 1;
         let alone_thread = concurrent.then(|| scope.spawn(alone));
         let mut full = FullBatch::new(settings.machine);
-        let (windows, reached) = if concurrent {
+        let compared = if concurrent {
             let (send, receive) = sync_channel(AHEAD);
             scope.spawn(move || {
                 for planned in &plan.windows {
@@ -58,64 +65,97 @@ pub fn execute(settings: Settings<'_>, plan: &Plan, mut progress: impl FnMut(u64
                     }
                 }
             });
-            compare(settings, plan, receive.into_iter(), &mut worst, &mut progress)
+            compare(settings, plan, receive.into_iter(), &mut worst, &executed)
         } else {
             let references = plan.windows.iter().map(|planned| full.window(&planned.script));
-            compare(settings, plan, references, &mut worst, &mut progress)
+            compare(settings, plan, references, &mut worst, &executed)
         };
         let alone = match alone_thread {
             Some(thread) => thread.join().expect("bug: a replay thread panicked"),
             None => alone(),
         };
-        (windows, reached, alone)
+        (compared, alone)
     });
-    let cumulative = reached.map(|reference| {
-        let (rank, weights) = furthest_weights(alone.states(), &reference.after);
-        Cumulative { rank, weights, ranks_apart: ranks_apart(alone.states()) }
-    });
+    let Compared { windows, mut mismatches, reached } = compared;
+    let cumulative = match &alone {
+        Ok(alone) => reached.map(|reference| cumulative(alone, &reference)),
+        Err(_) => None,
+    };
+    mismatches.extend(alone.err());
+    let counterexamples = worst.counterexamples(settings, &mut mismatches);
+    mismatches.sort_by_key(|mismatch| mismatch.window);
+    mismatches.dedup_by_key(|mismatch| mismatch.window);
     Trace {
         parameters: settings.machine.initial().parameters.values().len(),
         windows,
         cumulative,
-        counterexamples: worst.counterexamples(settings),
+        counterexamples,
+        mismatches,
         targets: plan.targets(),
     }
 }
 
-/// Every judged window beside its reference, and the last reference.
+/// The run beside the full batch.
+struct Compared {
+    /// Every judged window.
+    windows: Vec<WindowTrace>,
+    /// The windows of which nothing can be said.
+    mismatches: Vec<WindowMismatch>,
+    /// The last reference.
+    reached: Option<Reference>,
+}
+
 fn compare(
     settings: Settings<'_>,
     plan: &Plan,
     references: impl Iterator<Item = Reference>,
     worst: &mut Worst,
-    progress: &mut impl FnMut(u64),
-) -> (Vec<WindowTrace>, Option<Reference>) {
+    executed: &impl Fn(u64),
+) -> Compared {
     let Settings { machine, ranks, reduction, tolerance, .. } = settings;
     let mut comparison = Comparison::new(machine, ranks, reduction, tolerance);
-    let mut traces = Vec::with_capacity(plan.windows.len());
-    let mut done = 0;
-    let mut latest = None;
+    let mut compared = Compared { windows: Vec::with_capacity(plan.windows.len()), mismatches: vec![], reached: None };
     for (planned, reference) in plan.windows.iter().zip(references) {
-        let trace = comparison.window(&planned.script, planned.follows, &reference);
-        worst.observe(planned, &reference);
-        if planned.is_judged {
-            traces.push(trace);
+        match comparison.window(&planned.script, planned.follows, &reference) {
+            Ok(trace) => {
+                worst.observe(planned, &reference);
+                if planned.is_judged {
+                    compared.windows.push(trace);
+                }
+            }
+            Err(mismatch) => {
+                worst.skip();
+                let window = Some(planned.script.window);
+                compared.mismatches.push(WindowMismatch { window, mismatch });
+            }
         }
-        done += planned.script.targets();
-        progress(done);
-        latest = Some(reference);
+        executed(planned.script.targets());
+        compared.reached = Some(reference);
     }
-    (traces, latest)
+    compared
 }
 
-/// The run without any reference.
-fn left_alone<'a>(settings: Settings<'a>, windows: &[Planned]) -> Interpreter<'a> {
+/// The run without any reference, as far as everything that is run again comes out the same.
+fn left_alone<'a>(
+    settings: Settings<'a>,
+    windows: &[Planned],
+    executed: &impl Fn(u64),
+) -> Result<Interpreter<'a>, WindowMismatch> {
     let mut run = Interpreter::new(settings.machine, settings.ranks, settings.reduction);
     for planned in windows {
         if !planned.follows {
             run.clear();
         }
-        run.window(&planned.script, |_| {});
+        let seen = run.window(&planned.script, |_| {});
+        if let Some(mismatch) = WindowMismatch::of(planned.script.window, &seen) {
+            return Err(mismatch);
+        }
+        executed(planned.script.targets());
     }
-    run
+    Ok(run)
+}
+
+fn cumulative(alone: &Interpreter<'_>, reached: &Reference) -> Cumulative {
+    let (rank, weights) = furthest_weights(alone.states(), &reached.after);
+    Cumulative { rank, weights, ranks_apart: ranks_apart(alone.states()) }
 }

@@ -11,10 +11,11 @@ use super::script::Pass;
 use super::script::Script;
 use super::script::Step;
 use crate::autograd::arena::Arena;
-use crate::autograd::commit::Overflow;
+use crate::autograd::commit::NotCommitted;
 use crate::autograd::gradients::Gradients;
 use crate::autograd::gradients::Reduction;
 use crate::autograd::gradients::all_reduce;
+use crate::autograd::recompute::Mismatch;
 use crate::manifest::event::Outcome;
 use std::collections::BTreeMap;
 
@@ -59,8 +60,10 @@ pub struct Seen {
     pub steps: u64,
     /// The rate of the last of them.
     pub learning_rate: f64,
-    /// Whether a step was to move the weights and found something nonfinite.
+    /// Whether a step was to move the weights and found something nonfinite, or lacked a gradient that was refused.
     pub overflowed: bool,
+    /// The first recompute that did not come out the same. Its gradient was not added, and no step is made with the rest.
+    pub mismatch: Option<Mismatch>,
 }
 
 /// One microbatch's gradient on its way into a rank's buffers: `seed` times that of its summed loss.
@@ -166,7 +169,7 @@ impl<'a> Interpreter<'a> {
             match op {
                 Op::ZeroGrad => self.zero(rank),
                 Op::Backward(pass) => {
-                    self.backward(rank, script.window, pass, watch);
+                    self.backward(rank, script.window, pass, cursor, watch);
                     cursor.waits = pass.syncs;
                 }
                 Op::Rescale(factor) => self.buffers[rank].scale(*factor),
@@ -189,7 +192,14 @@ impl<'a> Interpreter<'a> {
         self.poisoned[rank] = false;
     }
 
-    fn backward(&mut self, rank: usize, window: u64, pass: &Pass, watch: &mut impl FnMut(Contribution<'_>)) {
+    fn backward(
+        &mut self,
+        rank: usize,
+        window: u64,
+        pass: &Pass,
+        cursor: &mut Cursor,
+        watch: &mut impl FnMut(Contribution<'_>),
+    ) {
         if pass.overflows {
             // What a cotangent that is not finite does to every gradient that it reaches.
             self.poisoned[rank] = true;
@@ -200,8 +210,11 @@ impl<'a> Interpreter<'a> {
         }
         // A weight of 0 is no reason not to know the gradient that it was the weight of.
         let seed = pass.loss_scale * if pass.weight == 0.0 { pass.declared } else { pass.weight };
-        if self.differentiate(rank, window, pass, seed).is_err() {
+        if let Err(not_committed) = self.differentiate(rank, window, pass, seed) {
             self.poisoned[rank] = true;
+            if let NotCommitted::Recompute(mismatch) = not_committed {
+                cursor.seen.mismatch.get_or_insert(mismatch);
+            }
             return;
         }
         watch(Contribution { rank, pass, seed, gradient: &self.own });
@@ -212,7 +225,7 @@ impl<'a> Interpreter<'a> {
     }
 
     /// Makes `own` the gradient of the microbatch's summed loss times `seed`.
-    fn differentiate(&mut self, rank: usize, window: u64, pass: &Pass, seed: f64) -> Result<(), Overflow> {
+    fn differentiate(&mut self, rank: usize, window: u64, pass: &Pass, seed: f64) -> Result<(), NotCommitted> {
         self.own.clear();
         let shared = self.shared.filter(|_| !self.moved[rank] && self.sweep == Sweep::Adding);
         if let Some(gradient) = shared.and_then(|shared| shared.get(&(rank, pass.index))) {

@@ -1,10 +1,11 @@
 //! What everything is executed on: the decoder, its synthetic rows, the arithmetic, and the state before the first
 //! window.
+use super::fault::Fault;
+use super::fault::FaultKind;
 use super::rows::Batch;
 use super::rows::Source;
 use crate::autograd::arena::Arena;
 use crate::autograd::commit::NotCommitted;
-use crate::autograd::commit::Overflow;
 use crate::autograd::gradients::Gradients;
 use crate::autograd::parameters::Parameters;
 use crate::autograd::recompute::Plan;
@@ -62,6 +63,7 @@ pub struct Machine {
     recompute: Plan,
     dropout: f64,
     initial: State,
+    fault: Option<Fault>,
 }
 
 /// How cotangents meet where a value is used twice.
@@ -128,7 +130,14 @@ impl Machine {
             recompute: plan(options.recompute),
             dropout: options.dropout.get(),
             initial: State { parameters, optimizer },
+            fault: None,
         })
+    }
+
+    /// The same machine with a fault.
+    #[must_use]
+    pub fn with_fault(self, fault: Fault) -> Self {
+        Machine { fault: Some(fault), ..self }
     }
 
     /// Parameters and moments before the first window.
@@ -161,7 +170,8 @@ impl Machine {
     /// dropout each row has words of its own, wherever it stands.
     ///
     /// # Errors
-    /// [`Overflow`]: a gradient was infinite or NaN; what is in `gradients` then is of no use.
+    /// [`NotCommitted`]: a gradient was infinite or NaN, or what was run again came out differently; what is in
+    /// `gradients` then is of no use.
     pub fn backward(
         &self,
         parameters: &Parameters,
@@ -170,10 +180,12 @@ impl Machine {
         sweep: Sweep,
         gradients: &mut Gradients,
         arena: &mut Arena,
-    ) -> Result<(), Overflow> {
+    ) -> Result<(), NotCommitted> {
+        let mut batches = batches.into_iter().peekable();
+        let kind = self.fault_of(batches.peek());
         let mut result = Ok(());
         let mut pass = |rows: &Microbatch, dropout: Option<&mut Dropout>| {
-            result = self.pass(parameters, rows, seed, sweep, dropout, gradients, arena).map(|_| ());
+            result = self.pass(parameters, rows, seed, sweep, dropout, kind, gradients, arena).map(|_| ());
             result.is_ok()
         };
         if self.dropout == 0.0 {
@@ -200,7 +212,11 @@ impl Machine {
         Dropout::new(self.dropout, seed).expect("bug: a probability that was let in")
     }
 
-    #[allow(clippy::too_many_arguments, reason = "one more than a pass has")]
+    fn fault_of(&self, first: Option<&Batch>) -> Option<FaultKind> {
+        self.fault.filter(|fault| fault.befalls(first)).map(|fault| fault.kind)
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "two more than a pass has")]
     fn pass(
         &self,
         parameters: &Parameters,
@@ -208,23 +224,22 @@ impl Machine {
         seed: f64,
         sweep: Sweep,
         dropout: Option<&mut Dropout>,
+        fault: Option<FaultKind>,
         gradients: &mut Gradients,
         arena: &mut Arena,
-    ) -> Result<Passed, Overflow> {
+    ) -> Result<Passed, NotCommitted> {
         let overwrites = sweep == Sweep::Overwriting;
         // Inside what is run again nothing is overwritten.
         let recompute = if overwrites { Plan::Record } else { self.recompute };
         let blocks = Blocks { recompute, dropout };
-        let options = pass::Options { arithmetic: self.arithmetic, blocks, overwrites };
-        let passed = pass::backward_with(&self.decoder, parameters, rows, seed, options, gradients, arena);
-        passed.map_err(|not_committed| match not_committed {
-            NotCommitted::Overflow(overflow) => overflow,
-            NotCommitted::Recompute(mismatch) => panic!("bug: {mismatch}"),
-        })
+        let changed = fault.and_then(|fault| fault.parameters(parameters));
+        let mistake = fault.map(|fault| fault.mistake(changed.as_ref()));
+        let options = pass::Options { arithmetic: self.arithmetic, blocks, overwrites, mistake };
+        pass::backward_with(&self.decoder, parameters, rows, seed, options, gradients, arena)
     }
 
     /// One pass over one full row, the first of the first microbatch, at the initial parameters.
-    pub(super) fn probe(&self) -> Result<(Passed, Gradients), Overflow> {
+    pub(super) fn probe(&self) -> Result<(Passed, Gradients), NotCommitted> {
         let context = self.source.context as u64;
         let batch = Batch { window: 0, rank: 0, index: 0, targets: context };
         let (mut gradients, mut arena) = (Gradients::zeros(&self.initial.parameters), Arena::default());
@@ -234,7 +249,8 @@ impl Machine {
             let parameters = &self.initial.parameters;
             let seed = 1.0 / context as f64;
             let (gradients, arena) = (&mut gradients, &mut arena);
-            passed = Some(self.pass(parameters, row, seed, Sweep::Adding, dropout.as_mut(), gradients, arena));
+            let fault = self.fault_of(Some(&batch));
+            passed = Some(self.pass(parameters, row, seed, Sweep::Adding, dropout.as_mut(), fault, gradients, arena));
             true
         });
         Ok((passed.expect("bug: a row of no target")?, gradients))

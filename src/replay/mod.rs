@@ -8,6 +8,7 @@ pub mod coordinates;
 pub mod counterexample;
 pub mod drift;
 pub mod execute;
+pub mod fault;
 pub mod interpret;
 pub mod lower;
 pub mod machine;

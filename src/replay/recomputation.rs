@@ -3,6 +3,8 @@
 //! The pass goes over one full row at the first parameters, once with the plan and once recording everything, so that the
 //! figures depend on the model and the plan alone.
 use super::machine::Machine;
+use crate::autograd::commit::NotCommitted;
+use crate::autograd::recompute::Mismatch;
 use crate::autograd::recompute::Plan;
 use crate::canonical::Count;
 use schemars::JsonSchema;
@@ -39,18 +41,25 @@ pub struct Recomputation {
 
 impl Recomputation {
     /// Of a machine that recomputes; `None` where it does not, or where the pass overflows.
-    pub fn of(machine: &Machine) -> Option<Self> {
+    ///
+    /// # Errors
+    /// [`Mismatch`]: what was run again did not come out the same.
+    pub fn of(machine: &Machine) -> Result<Option<Self>, Mismatch> {
         if machine.recompute() == Plan::Record {
-            return None;
+            return Ok(None);
         }
-        let (planned, gradient) = machine.probe().ok()?;
-        let (recorded, other) = machine.recomputing(Plan::Record).probe().ok()?;
+        let probes = machine.probe().and_then(|planned| Ok((planned, machine.recomputing(Plan::Record).probe()?)));
+        let ((planned, gradient), (recorded, other)) = match probes {
+            Ok(probes) => probes,
+            Err(NotCommitted::Overflow(_)) => return Ok(None),
+            Err(NotCommitted::Recompute(mismatch)) => return Err(mismatch),
+        };
         let bits = |values: &[f64]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
         let identical = planned.loss_sum.to_bits() == recorded.loss_sum.to_bits()
             && bits(gradient.values()) == bits(other.values());
         let count = |value: usize| Count::saturating(value as u64);
         let (retained, runs) = (planned.retained, planned.reruns.total());
-        Some(Recomputation {
+        Ok(Some(Recomputation {
             positions: count(machine.context()),
             retained_bytes: count(retained.bytes()),
             retained_bytes_recorded: count(recorded.retained.bytes()),
@@ -69,6 +78,6 @@ impl Recomputation {
             kind: "a count of payload in numbers of 8 bytes: neither peak nor total memory; parameters, gradients, \
                    optimizer state, shapes, rows, tickets, unused capacity and the reverse sweep's own buffers are not in it"
                 .to_owned(),
-        })
+        }))
     }
 }

@@ -5,7 +5,9 @@ use super::machine::Sweep;
 use super::rows::Batch;
 use super::script::Script;
 use crate::autograd::arena::Arena;
+use crate::autograd::commit::NotCommitted;
 use crate::autograd::gradients::Gradients;
+use crate::autograd::recompute::Mismatch;
 use crate::manifest::event::Outcome;
 use std::sync::Arc;
 
@@ -20,6 +22,8 @@ pub struct Reference {
     pub gradient: Option<Arc<FullGradient>>,
     /// Whether the gradient overflowed although the run's update was applied.
     pub overflowed: bool,
+    /// A recompute that did not come out the same: the update was not made.
+    pub mismatch: Option<Mismatch>,
 }
 
 /// The gradient of the full batch.
@@ -52,17 +56,20 @@ impl<'a> FullBatch<'a> {
     /// The next window's update; none where the run made none.
     pub fn window(&mut self, script: &Script) -> Reference {
         let before = Arc::clone(&self.state);
-        let idle = |overflowed| Reference {
+        let idle = |overflowed, mismatch| Reference {
             before: Arc::clone(&before),
             after: Arc::clone(&before),
             gradient: None,
             overflowed,
+            mismatch,
         };
         if script.outcome != Some(Outcome::Applied) {
-            return idle(false);
+            return idle(false, None);
         }
-        if !self.backward(script) {
-            return idle(true);
+        match self.backward(script) {
+            Ok(()) => {}
+            Err(NotCommitted::Overflow(_)) => return idle(true, None),
+            Err(NotCommitted::Recompute(mismatch)) => return idle(false, Some(mismatch)),
         }
         let declared = &script.declared;
         let scaled = self.gradients.values().to_vec();
@@ -73,20 +80,20 @@ impl<'a> FullBatch<'a> {
         let State { parameters, optimizer } = &mut state;
         let step = optimizer.step(declared.learning_rate, parameters.values_mut(), self.gradients.values());
         if step.is_err() {
-            return idle(true);
+            return idle(true, None);
         }
         self.state = Arc::new(state);
         let consumed = self.gradients.values().to_vec();
         let gradient = Some(Arc::new(FullGradient { scaled, unscaled, consumed }));
-        Reference { before, after: Arc::clone(&self.state), gradient, overflowed: false }
+        Reference { before, after: Arc::clone(&self.state), gradient, overflowed: false, mismatch: None }
     }
 
-    /// The scaled gradient of all rows; whether it is finite. Microbatches of one weight go through together.
-    fn backward(&mut self, script: &Script) -> bool {
+    /// The scaled gradient of all rows. Microbatches of one weight go through together.
+    fn backward(&mut self, script: &Script) -> Result<(), NotCommitted> {
         self.gradients.clear();
         let passes: Vec<_> = script.passes().filter(|(_, pass)| pass.valid_targets > 0).collect();
         let reduction = script.declared.counts.reduction as f64;
-        passes.chunk_by(|(_, a), (_, b)| a.declared == b.declared).all(|group| {
+        passes.chunk_by(|(_, a), (_, b)| a.declared == b.declared).try_for_each(|group| {
             let seed = script.declared.loss_scale * (group[0].1.declared / reduction);
             let batches = group.iter().map(|(rank, pass)| Batch {
                 window: script.window,
@@ -95,7 +102,7 @@ impl<'a> FullBatch<'a> {
                 targets: pass.valid_targets,
             });
             let (gradients, arena) = (&mut self.gradients, &mut self.arena);
-            self.machine.backward(&self.state.parameters, batches, seed, Sweep::Adding, gradients, arena).is_ok()
+            self.machine.backward(&self.state.parameters, batches, seed, Sweep::Adding, gradients, arena)
         })
     }
 }

@@ -49,7 +49,7 @@ pub struct ReplayReport {
     /// Whether a mean of means gives every microbatch its declared weight, in every judged window: then its drift is a
     /// control, 0 up to rounding.
     pub control: bool,
-    /// Whether every judged window made the full batch's update.
+    /// Whether every window made the full batch's update, and whatever was run again came out the same.
     pub agrees: bool,
     /// Where blocks are recomputed: what that retains and replays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -203,6 +203,9 @@ pub struct About<'a> {
     pub lists_windows: bool,
 }
 
+/// Why a window is not among those that were judged (GA703).
+const REFUSED: &str = "something that was run again did not come out with the same bits";
+
 impl ReplayReport {
     /// Of a replay that was executed.
     pub fn of(about: About<'_>, plan: &Plan, trace: &Trace, tensors: &[Named]) -> Self {
@@ -210,7 +213,9 @@ impl ReplayReport {
         let judged = trace.windows.len() as u64;
         let worst = trace.windows.iter().filter(|window| window.gradient.is_some() && !window.overflowed);
         let worst = worst.reduce(|worst, window| if excess(window) > excess(worst) { window } else { worst });
-        let left = plan.eligible.saturating_sub(judged);
+        let chosen = plan.windows.iter().filter(|planned| planned.is_judged).count() as u64;
+        let (left, refused) = (plan.eligible.saturating_sub(chosen), chosen - judged);
+        let refused = NotReplayed { reason: REFUSED.to_owned(), windows: count(refused) };
         let beyond = NotReplayed { reason: "the budget of targets did not reach".to_owned(), windows: count(left) };
         let obstacles = plan.obstacles.iter();
         let obstacles =
@@ -221,7 +226,7 @@ impl ReplayReport {
             windows_judged: count(judged),
             windows_off: count(trace.windows.iter().filter(|window| !window.agrees()).count() as u64),
             targets: count(trace.targets),
-            not_replayed: obstacles.chain((left > 0).then_some(beyond)).collect(),
+            not_replayed: obstacles.chain([beyond, refused]).filter(|not| not.windows > Count::ZERO).collect(),
             worst: worst.map(report),
             windows: about.lists_windows.then(|| trace.windows.iter().map(report).collect()),
             cumulative: trace.cumulative.as_ref().map(|cumulative| CumulativeReport {
@@ -231,7 +236,7 @@ impl ReplayReport {
             }),
             counterexamples: trace.counterexamples.iter().map(counterexample).collect(),
             control: judged > 0 && trace.windows.iter().all(|window| window.is_control),
-            agrees: trace.windows.iter().all(WindowTrace::agrees),
+            agrees: trace.mismatches.is_empty() && trace.windows.iter().all(WindowTrace::agrees),
             ..ReplayReport::blank(about)
         }
     }

@@ -3,6 +3,7 @@ use super::choice::Choice;
 use super::choice::Plan;
 use super::execute::Settings;
 use super::execute::execute;
+use super::fault::Fault;
 use super::machine::Machine;
 use super::recipes::Recipe;
 use super::recomputation::Recomputation;
@@ -10,6 +11,7 @@ use super::report::About;
 use super::report::ReplayReport;
 use super::script::Script;
 use super::trace::Trace;
+use super::trace::WindowMismatch;
 use crate::autograd::gradients::Reduction;
 use crate::manifest::contract::Contract;
 use crate::manifest::contract::Reduction as DeclaredReduction;
@@ -40,7 +42,7 @@ pub struct Request<'a> {
     /// Whether the report lists every window.
     pub lists_windows: bool,
     /// Is told how many of how many targets are done.
-    pub progress: &'a dyn Fn(u64, u64),
+    pub progress: &'a (dyn Fn(u64, u64) + Sync),
 }
 
 impl fmt::Debug for Request<'_> {
@@ -82,18 +84,30 @@ impl<'a> Replay<'a> {
 
     /// Executes what was chosen.
     pub fn finish(self) -> Replayed {
+        self.executed(|machine| machine)
+    }
+
+    /// Executes what was chosen with a fault on purpose, to see that it is found.
+    pub fn finish_with(self, fault: Fault) -> Replayed {
+        self.executed(|machine| machine.with_fault(fault))
+    }
+
+    fn executed(self, changed: impl FnOnce(Machine) -> Machine) -> Replayed {
         let Replay { request, contract, choice, .. } = self;
         let plan = choice.finish();
         let other = request.precision.map(|precision| in_precision(contract, precision));
         let contract = other.as_ref().unwrap_or(contract);
         let about = About { contract, model: request.options, lists_windows: request.lists_windows };
-        match Self::machine(contract, request) {
+        match Self::machine(contract, request).map(changed) {
             Ok(machine) => {
-                let trace = Self::execute(contract, request, &machine, &plan);
+                let mut trace = Self::execute(contract, request, &machine, &plan);
+                let recomputation = Recomputation::of(&machine).unwrap_or_else(|mismatch| {
+                    trace.mismatches.insert(0, WindowMismatch { window: None, mismatch });
+                    None
+                });
                 let tensors = machine.initial().parameters.tensors();
-                let mut report = ReplayReport::of(about, &plan, &trace, tensors);
-                report.recomputation = Recomputation::of(&machine);
-                Replayed { report, trace: Some(trace) }
+                let report = ReplayReport::of(about, &plan, &trace, tensors);
+                Replayed { report: ReplayReport { recomputation, ..report }, trace: Some(trace) }
             }
             Err(reason) => Replayed { report: ReplayReport::refused(about, &plan, reason), trace: None },
         }

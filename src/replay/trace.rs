@@ -1,7 +1,9 @@
 //! What a replay came to: plain numbers, in the order of the windows.
 use super::drift::Drift;
+use super::interpret::Seen;
 use super::recipes::Recipe;
 use super::script::ScaleMove;
+use crate::autograd::recompute::Mismatch;
 use crate::manifest::event::Outcome;
 
 /// A whole replay.
@@ -15,8 +17,27 @@ pub struct Trace {
     pub cumulative: Option<Cumulative>,
     /// Each recipe where it drifts most.
     pub counterexamples: Vec<Counterexample>,
+    /// Where something that was run again did not come out the same, by window. Of such a window nothing is given.
+    pub mismatches: Vec<WindowMismatch>,
     /// Targets of all windows that were executed, once.
     pub targets: u64,
+}
+
+/// A recompute that was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WindowMismatch {
+    /// The window; `None` in the pass that counts what is retained.
+    pub window: Option<u64>,
+    /// What differed first.
+    pub mismatch: Mismatch,
+}
+
+impl WindowMismatch {
+    /// The first among what the ranks of a window saw.
+    pub fn of(window: u64, seen: &[Seen]) -> Option<Self> {
+        let mismatch = seen.iter().find_map(|seen| seen.mismatch.clone())?;
+        Some(WindowMismatch { window: Some(window), mismatch })
+    }
 }
 
 /// One window, run beside reference.

@@ -14,6 +14,7 @@ use super::trace::RecipeTrace;
 use super::trace::WindowTrace;
 use crate::autograd::gradients::Gradients;
 use crate::autograd::gradients::Reduction;
+use crate::autograd::recompute::Mismatch;
 use crate::manifest::event::Outcome;
 use crate::numeric::tolerance::Tolerance;
 use crate::optimizer::Optimizer;
@@ -53,12 +54,16 @@ impl<'a> Comparison<'a> {
     }
 
     /// Executes a window and compares; `follows` says that the window before it was executed before it.
-    pub fn window(&mut self, script: &Script, follows: bool, reference: &Reference) -> WindowTrace {
+    ///
+    /// # Errors
+    /// [`Mismatch`]: something that was run again did not come out the same, so that nothing can be said of the window.
+    pub fn window(&mut self, script: &Script, follows: bool, reference: &Reference) -> Result<WindowTrace, Mismatch> {
         if !follows {
             self.run.clear();
         }
         self.run.set_states(&reference.before);
         self.sums.begin();
+        let mut declared_alone = vec![];
         let seen = if script.has_one_point() {
             self.run.window(script, |contribution| self.sums.add(script, contribution))
         } else {
@@ -66,10 +71,14 @@ impl<'a> Comparison<'a> {
             let declared = script.as_declared();
             let mut alone = Interpreter::new(self.machine, self.run.states().len(), self.reduction);
             alone.set_states(&reference.before);
-            alone.window(&declared, |contribution| self.sums.add(&declared, contribution));
+            declared_alone = alone.window(&declared, |contribution| self.sums.add(&declared, contribution));
             self.run.window(script, |_| {})
         };
-        self.trace(script, reference, &seen)
+        let refused = seen.iter().chain(&declared_alone).find_map(|seen| seen.mismatch.clone());
+        match reference.mismatch.clone().or(refused) {
+            Some(mismatch) => Err(mismatch),
+            None => Ok(self.trace(script, reference, &seen)),
+        }
     }
 
     fn trace(&self, script: &Script, reference: &Reference, seen: &[Seen]) -> WindowTrace {

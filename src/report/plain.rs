@@ -71,6 +71,7 @@ fn usually_wrong(code: Code) -> &'static str {
         Code::GA602 => "The run does not go on from what the previous receipt carried over",
         Code::GA701 => "Executed, the recorded events do not give the update of one big batch",
         Code::GA702 => "The recorded parameters did not move as the declared optimizer moves them",
+        Code::GA703 => "Blocks that the replay ran again did not come out with the same bits",
         Code::GA801 => "The receipt was changed after it was sealed",
         Code::GA802 => "The receipt is not the one that the manifest gives",
         Code::GA803 => "The receipt is of a kind or version that this tool does not know",

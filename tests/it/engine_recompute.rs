@@ -27,7 +27,7 @@ pub(crate) fn run(decoder: &Decoder, microbatch: &Microbatch, recompute: Plan, a
     let mut dropout = Dropout::new(0.5, 39).unwrap();
     let mut gradients = Gradients::zeros(&parameters);
     let blocks = Blocks { recompute, dropout: Some(&mut dropout) };
-    let options = pass::Options { arithmetic, blocks, overwrites: false };
+    let options = pass::Options { arithmetic, blocks, ..pass::Options::default() };
     let arena = &mut Arena::default();
     let passed = pass::backward_with(decoder, &parameters, microbatch, 1.0 / 9.0, options, &mut gradients, arena);
     assert_eq!(arena.recipes(), 0, "the recipes are released with the tape");

@@ -13,6 +13,13 @@ pub enum Mistake<'a> {
     Precision(Precision),
     /// Dropout draws from another stream: the state of the generator was not restored.
     Seed(u64),
+    /// This bit of this element of every output that was made again is flipped: faulty memory.
+    Bit {
+        /// Row after row from 0.
+        element: usize,
+        /// Below 64, from the lowest.
+        bit: u32,
+    },
     /// Nothing is checked: neither parameters and precision nor the bits of the output.
     Unchecked,
 }
@@ -30,6 +37,7 @@ impl<'a> Tape<'a> {
             }
             Mistake::Precision(precision) => self.options.precision = precision,
             Mistake::Seed(seed) => self.arena.segments.iter_mut().for_each(|segment| segment.reseed(seed)),
+            Mistake::Bit { element, bit } => self.arena.flipped = Some((element, bit)),
             Mistake::Unchecked => self.arena.is_unchecked = true,
         }
     }

@@ -56,6 +56,10 @@ impl Tape<'_> {
                 }
             }
         }
+        if let Some((element, bit)) = self.arena.flipped {
+            let value = &mut self.arena.values.get_mut(x.0)[element];
+            *value = f64::from_bits(value.to_bits() ^ (1 << bit));
+        }
         if !self.arena.is_unchecked {
             self.compare(var, x)?;
         }

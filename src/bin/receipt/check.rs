@@ -4,9 +4,10 @@ use crate::failure::Failure;
 use crate::output;
 use crate::previous;
 use crate::refuse::{explained, refuse};
+use crate::run;
 use crate::sources::Disk;
 use receipt::finding::{Code, Finding, Place};
-use receipt::pipeline::{self, ReplayPlan, VerifyOptions};
+use receipt::pipeline::{ReplayPlan, VerifyOptions};
 use receipt::receipt::Sealed;
 use receipt::receipt::check;
 use receipt::receipt::document::{FindingReport, Verdict};
@@ -15,8 +16,7 @@ use receipt::report::words;
 use std::process::ExitCode;
 
 pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
-    let bytes = previous::read_file(&args.receipt)?;
-    let given = match check::read(&bytes) {
+    let given = match previous::read(&args.receipt)? {
         Ok(given) => given,
         Err(finding) => return refuse(&explained(&args.receipt, *finding)),
     };
@@ -67,7 +67,7 @@ fn derive(args: &CheckArgs, given: &Sealed) -> Result<Sealed, Failure> {
     let plan = || ReplayPlan { targets: options.replay_targets.get(), ..ReplayPlan::default() };
     let replay = options.replay.then(plan);
     let options = VerifyOptions { detail: options.detail, partial: options.partial, previous, replay };
-    Ok(pipeline::verify(&Disk::default(), &inputs, &options)?.sealed)
+    Ok(run::verify(&Disk::default(), &inputs, options)?.sealed)
 }
 
 fn say(text: &str) -> Result<(), Failure> {

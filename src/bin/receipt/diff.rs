@@ -6,7 +6,6 @@ use crate::previous;
 use crate::refuse;
 use crate::terminal;
 use receipt::finding::Finding;
-use receipt::receipt::check;
 use receipt::receipt::diff::Diff;
 use receipt::report::diff;
 use std::path::Path;
@@ -36,10 +35,9 @@ pub(crate) fn run(args: &DiffArgs, color: Color) -> Result<ExitCode, Failure> {
 
 /// A receipt, or why the file of this name is none.
 fn read(path: &Path) -> Result<Result<receipt::receipt::Sealed, Finding>, Failure> {
-    let bytes = previous::read_file(path)?;
     let named = |finding: Finding| {
         let finding = refuse::explained(path, finding);
         Finding { message: format!("{}: {}", path.display(), finding.message), ..finding }
     };
-    Ok(check::read(&bytes).map_err(|finding| named(*finding)))
+    Ok(previous::read(path)?.map_err(|finding| named(*finding)))
 }

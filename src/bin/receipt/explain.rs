@@ -8,7 +8,6 @@ use crate::refuse;
 use crate::run::Run;
 use crate::terminal;
 use receipt::finding::Code;
-use receipt::receipt::check;
 use receipt::receipt::document::Detail;
 use receipt::report::timeline::Timeline;
 use receipt::report::{Shown, Style, explain, html, page};
@@ -24,7 +23,7 @@ pub(crate) fn run(args: &ExplainArgs, color: Color) -> Result<ExitCode, Failure>
     if let [subject] = args.subjects.as_slice()
         && kind::of(subject) == Some(Kind::Receipt)
     {
-        return match check::read(&previous::read_file(subject)?) {
+        return match previous::read(subject)? {
             Ok(sealed) => report(&Shown::new(sealed.receipt(), &subject.display().to_string()), None, args, color),
             Err(finding) => refuse::refuse(&finding),
         };

@@ -10,6 +10,7 @@ mod kind;
 mod manual;
 mod output;
 mod previous;
+mod progress;
 mod reference;
 mod refuse;
 mod replay;

@@ -6,13 +6,25 @@ use crate::repository;
 use crate::sources::Disk;
 use crate::terminal;
 use receipt::manifest::source::SourceName;
-use receipt::pipeline::{self, ReplayPlan, Verified, VerifyOptions};
+use receipt::pipeline::{self, PipelineError, ReplayPlan, Verified, VerifyOptions};
 use receipt::receipt::document::{Detail, Verdict};
 use receipt::report::ci::Checked;
 use receipt::report::timeline::Timeline;
 use receipt::report::{Excerpt, Shown, Style};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// Reads, judges and executes a run, and shows how far that is.
+pub(crate) fn verify(
+    disk: &Disk,
+    inputs: &[SourceName],
+    mut options: VerifyOptions,
+) -> Result<Verified, PipelineError> {
+    if let Some(plan) = &mut options.replay {
+        plan.progress = disk.progress.executing();
+    }
+    disk.progress.during(|| pipeline::verify(disk, inputs, &options))
+}
 
 /// A verified run and where it came from.
 pub(crate) struct Run {
@@ -29,31 +41,33 @@ impl Run {
         let previous = previous::load(read.previous.as_deref())?;
         let plan = || ReplayPlan { targets: read.replay_targets, ..ReplayPlan::default() };
         let replay = (!read.no_replay).then(plan);
-        Run::with(paths, &VerifyOptions { detail, partial: read.partial, previous, replay })
+        Run::with(paths, VerifyOptions { detail, partial: read.partial, previous, replay })
     }
 
     /// Reads, judges and executes what was named.
     pub(crate) fn replay(paths: &[PathBuf], partial: bool, plan: ReplayPlan) -> Result<Self, Failure> {
-        let options = VerifyOptions { detail: Detail::Windows, partial, previous: None, replay: Some(plan) };
-        Run::with(paths, &options)
+        Run::with(paths, VerifyOptions { detail: Detail::Windows, partial, previous: None, replay: Some(plan) })
     }
 
-    fn with(paths: &[PathBuf], options: &VerifyOptions) -> Result<Self, Failure> {
+    fn with(paths: &[PathBuf], options: VerifyOptions) -> Result<Self, Failure> {
         let disk = Disk::default();
         let inputs: Vec<_> = paths.iter().map(|path| Disk::name(path)).collect();
-        let verified = pipeline::verify(&disk, &inputs, options)?;
+        let partial = options.partial;
+        let verified = verify(&disk, &inputs, options)?;
         let names: Vec<String> = inputs.iter().map(ToString::to_string).collect();
-        Ok(Run { disk, inputs, partial: options.partial, subject: names.join(" "), verified })
+        Ok(Run { disk, inputs, partial, subject: names.join(" "), verified })
     }
 
     /// The source of what was found.
     pub(crate) fn excerpts(&self, style: Style) -> Result<Vec<Vec<Excerpt>>, Failure> {
-        Ok(pipeline::excerpts(&self.disk, &self.verified, &terminal::renderer(style))?)
+        let renderer = terminal::renderer(style);
+        Ok(self.disk.progress.during(|| pipeline::excerpts(&self.disk, &self.verified, &renderer))?)
     }
 
     /// The events that pictures show, of a window or of those that the errors are in.
     pub(crate) fn timeline(&self, window: Option<u64>) -> Result<Timeline, Failure> {
-        Ok(pipeline::timeline(&self.disk, &self.inputs, self.partial, &self.verified, window)?)
+        let timeline = || pipeline::timeline(&self.disk, &self.inputs, self.partial, &self.verified, window);
+        Ok(self.disk.progress.during(timeline)?)
     }
 
     /// Whether a path names a file that was read.

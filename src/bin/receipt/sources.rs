@@ -1,4 +1,5 @@
 //! Opening what the library names: files, standard input, references that stay in their folder.
+use crate::progress::Progress;
 use receipt::manifest::source::{SourceError, SourceName, Sources};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -13,6 +14,8 @@ pub(crate) struct Disk {
     spooled: Mutex<BTreeMap<PathBuf, File>>,
     /// The real paths of the files that were opened.
     opened: Mutex<BTreeSet<PathBuf>>,
+    /// Is told of every byte that is read.
+    pub(crate) progress: Progress,
 }
 
 impl Disk {
@@ -32,7 +35,7 @@ impl Disk {
         let mut spooled = self.spooled.lock().unwrap_or_else(PoisonError::into_inner);
         if !spooled.contains_key(path) {
             let mut file = tempfile::tempfile()?;
-            io::copy(&mut open()?, &mut file)?;
+            self.progress.spooling(open()?, |source| io::copy(source, &mut file))?;
             spooled.insert(path.to_owned(), file);
         }
         let mut reader = spooled[path].try_clone()?;
@@ -63,7 +66,8 @@ impl Sources for Disk {
                 self.file(&path)?
             }
         };
-        Ok(Box::new(file))
+        let size = file.metadata()?.len();
+        Ok(Box::new(self.progress.reading(file, size)))
     }
 }
 

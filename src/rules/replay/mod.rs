@@ -4,5 +4,5 @@ use super::Rule;
 registry! {
     /// In order of code.
     REPLAY: Rule = RULE, test crate::rules::check_rule;
-    replay_drift, optimizer_drift,
+    replay_drift, optimizer_drift, recompute_mismatch,
 }
