@@ -46,6 +46,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Say where two receipts first differ, and what changed.
     Diff(DiffArgs),
+    /// Write the rank manifest that references a run's microbatch manifests by their hashes.
+    Bind(BindArgs),
     /// List all rules.
     Rules,
     /// Plan recomputation of a chain of steps: uniform blocks and binomial snapshots, as table and curve.
@@ -218,6 +220,19 @@ pub(crate) struct CheckArgs {
     /// The receipt of the run that this one resumes.
     #[arg(long, value_name = "RECEIPT")]
     pub(crate) previous: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BindArgs {
+    /// All microbatch manifests of one run, in any order, plain or compressed; in the rank manifest's folder or below.
+    #[arg(required = true, value_name = "MICROBATCHES")]
+    pub(crate) manifests: Vec<PathBuf>,
+    /// The run still goes on or crashed: let a torn last line be.
+    #[arg(long)]
+    pub(crate) partial: bool,
+    /// Write the rank manifest to this file; without it, to standard output, for a file in the current folder.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
