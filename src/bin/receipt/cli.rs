@@ -1,4 +1,5 @@
 //! The command line's definition.
+use crate::exit_status;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use clap_complete::Shell;
@@ -11,10 +12,7 @@ use std::path::PathBuf;
 /// Proves from what a training loop recorded that gradient accumulation made the update one big batch would have made.
 #[derive(Debug, Parser)]
 #[command(name = "receipt", version, propagate_version = true, disable_help_subcommand = true)]
-#[command(
-    after_help = "Exit codes: 0 verified or done; 1 violated or differs; 2 usage, or a file cannot be read or written; \
-3 malformed manifest or receipt."
-)]
+#[command(after_help = exit_status::help())]
 pub(crate) struct Cli {
     /// When to use colour.
     #[arg(long, global = true, value_enum, default_value = "auto")]

@@ -5,6 +5,7 @@ mod check;
 mod cli;
 mod diff;
 mod engine;
+mod exit_status;
 mod explain;
 mod failure;
 mod kind;
