@@ -22,6 +22,7 @@ mod fixtures;
 mod formats;
 mod hostile;
 mod integrations;
+mod long_runs;
 mod matrix;
 mod pages;
 mod properties;
