@@ -2,6 +2,7 @@
 #[macro_use]
 mod strict;
 
+mod bind;
 pub mod contract;
 pub mod document;
 pub mod event;
@@ -25,6 +26,9 @@ pub mod source;
 mod visible;
 pub mod window;
 
+pub use bind::Bound;
+pub use bind::Member;
+pub use bind::bind;
 pub use layout::Layout;
 pub use open::Opened;
 pub use open::open_run;

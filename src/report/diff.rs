@@ -1,5 +1,6 @@
 //! What `receipt diff` prints: where two receipts first differ, and a table of what changed.
 use super::Style;
+use super::json;
 use super::layout::Block;
 use super::layout::Line;
 use super::layout::Role;
@@ -91,7 +92,7 @@ pub fn json(left: Named<'_>, right: Named<'_>, diff: &Diff) -> String {
         Side { name, verdict: verdict(sealed), receipt_sha256: hash.to_string() }
     }
     let document = Document { equal: diff.is_empty(), left: side(left), right: side(right), diff };
-    serde_json::to_string_pretty(&document).expect("bug: a difference that is not JSON") + "\n"
+    json::pretty(&document)
 }
 
 fn verdict(sealed: &Sealed) -> &'static str {

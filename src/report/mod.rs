@@ -12,6 +12,7 @@ pub mod figure;
 pub mod findings;
 pub mod headline;
 pub mod html;
+pub mod json;
 pub mod layout;
 pub mod number;
 pub mod page;

@@ -4,23 +4,66 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-const COMMANDS: [&str; 11] =
-    ["verify", "explain", "replay", "check", "diff", "schedule", "selfcheck", "rules", "schema", "completions", "man"];
+/// Every command, as the help lists them.
+fn commands() -> Vec<String> {
+    let help = binary::run(["--help"]).out;
+    let (_, list) = help.split_once("\nCommands:\n").expect("a list of commands");
+    let (list, _) = list.split_once("\n\n").expect("an end of the list");
+    // A line that goes on from the one before is indented further.
+    let names = list.lines().filter_map(|line| line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')));
+    let names: Vec<String> = names.filter_map(|line| line.split(' ').next()).map(str::to_owned).collect();
+    assert!(names.len() > 10 && names.iter().any(|name| name == "verify"), "{help}");
+    names
+}
+
+#[test]
+fn the_readme_knows_every_command() {
+    let readme = fs::read_to_string("README.md").expect("the README");
+    let missing: Vec<_> = commands().into_iter().filter(|name| !readme.contains(&format!("`receipt {name}"))).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn exit_codes_are_told_alike_everywhere() {
+    let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let plain = |text: &str| joined(text).replace("\\-", "-");
+    let (help, whole) = (joined(&binary::run(["--help"]).out), plain(&binary::run(["man"]).out));
+    let (verify, check) = (plain(&binary::run(["man", "verify"]).out), plain(&binary::run(["man", "check"]).out));
+    let readme = fs::read_to_string("README.md").expect("the README");
+    let (_, table) = readme.split_once("| code | `verify` | other commands |\n| --- | --- | --- |\n").expect("a table");
+    let rows: Vec<&str> = table.lines().take_while(|line| line.starts_with('|')).collect();
+    assert_eq!(rows.len(), 5);
+    for row in rows {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [code, of_verify, of_others] = cells[..] else { panic!("{row}") };
+        let others = if of_others.is_empty() { String::new() } else { format!("; other commands: {of_others}") };
+        assert!(help.contains(&format!("{code} {of_verify}{others}")), "{row}\n{help}");
+        let told = |meaning: &str| format!(".TP \\fB{code}\\fR {meaning}");
+        assert!(whole.contains(&told(&format!("{of_verify}{others}"))), "{row}\n{whole}");
+        assert!(verify.contains(&format!("{} .", told(of_verify))), "{row}\n{verify}");
+        assert!(check.contains(&told(if of_others.is_empty() { of_verify } else { of_others })), "{row}\n{check}");
+    }
+}
 
 #[test]
 fn completions_and_manual_pages_know_every_command() {
+    let commands = commands();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = binary::run(["completions", shell]);
         assert_eq!(script.code, 0, "{shell}");
-        let missing: Vec<&str> = COMMANDS.into_iter().filter(|command| !script.out.contains(command)).collect();
+        let missing: Vec<&str> =
+            commands.iter().map(String::as_str).filter(|command| !script.out.contains(command)).collect();
         assert!(missing.is_empty(), "{shell}: {missing:?}");
     }
     let page = binary::run(["man"]);
     assert!(page.out.starts_with(".ie") || page.out.starts_with(".TH"), "{}", page.out);
-    for command in COMMANDS {
+    let package = concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION"));
+    let title = |name: &str| format!("\n.TH {name} 1 \"\" \"{package}\" \"receipt manual\"\n.SH NAME\n");
+    assert!(page.out.contains(&title("receipt")), "{}", page.out);
+    for command in &commands {
         assert!(page.out.contains(&format!("receipt\\-{command}(1)")), "{command}: {}", page.out);
         let page = binary::run(["man", command]);
-        assert!(page.code == 0 && page.out.contains(&format!(".TH receipt-{command} 1")), "{command}: {}", page.out);
+        assert!(page.code == 0 && page.out.contains(&title(&format!("receipt-{command}"))), "{command}: {}", page.out);
     }
     assert!(binary::run(["man", "verify"]).out.contains("Write the receipt to this file"));
     assert_eq!(binary::run(["man", "nothing"]).code, 2);

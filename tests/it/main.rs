@@ -1,5 +1,6 @@
 //! The integration tests, one binary, a module for each subject.
 #![allow(clippy::disallowed_methods, reason = "tests read files; only the library may not")]
+mod bind;
 mod browser;
 mod derived;
 mod determinism;
@@ -21,6 +22,7 @@ mod fixtures;
 mod formats;
 mod hostile;
 mod integrations;
+mod long_runs;
 mod matrix;
 mod pages;
 mod progress;

@@ -333,7 +333,7 @@ fn without_a_run_it_is_the_nine_target_example() {
         let example: Value = serde_json::from_str(&ran.out).expect("JSON");
         assert_eq!(example["accumulation"]["grids"].as_array().map(Vec::len), Some(microbatches));
         assert_eq!(example["recomputation"]["counter"], json!([288, 288]));
-        assert_eq!(example["late_overflow"]["loss_scale"], json!([128, 64]));
+        assert_eq!(example["late_overflow"]["loss_scale"], json!([128.0, 64.0]));
     }
     let shown = binary::run(["replay"]);
     assert!(shown.code == 0 && shown.out.contains("85.33333333333333, 42.666666666666664"), "{}", shown.shown());

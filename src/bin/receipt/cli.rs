@@ -1,4 +1,5 @@
 //! The command line's definition.
+use crate::exit_status;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use clap_complete::Shell;
@@ -11,10 +12,7 @@ use std::path::PathBuf;
 /// Proves from what a training loop recorded that gradient accumulation made the update one big batch would have made.
 #[derive(Debug, Parser)]
 #[command(name = "receipt", version, propagate_version = true, disable_help_subcommand = true)]
-#[command(
-    after_help = "Exit codes: 0 verified or done; 1 violated or differs; 2 usage, or a file cannot be read or written; \
-3 malformed manifest or receipt."
-)]
+#[command(after_help = exit_status::help())]
 pub(crate) struct Cli {
     /// When to use colour.
     #[arg(long, global = true, value_enum, default_value = "auto")]
@@ -46,6 +44,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Say where two receipts first differ, and what changed.
     Diff(DiffArgs),
+    /// Write the rank manifest that references a run's microbatch manifests by their hashes.
+    Bind(BindArgs),
     /// List all rules.
     Rules,
     /// Plan recomputation of a chain of steps: uniform blocks and binomial snapshots, as table and curve.
@@ -218,6 +218,19 @@ pub(crate) struct CheckArgs {
     /// The receipt of the run that this one resumes.
     #[arg(long, value_name = "RECEIPT")]
     pub(crate) previous: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BindArgs {
+    /// All microbatch manifests of one run, in any order, plain or compressed; in the rank manifest's folder or below.
+    #[arg(required = true, value_name = "MICROBATCHES")]
+    pub(crate) manifests: Vec<PathBuf>,
+    /// The run still goes on or crashed: let a torn last line be.
+    #[arg(long)]
+    pub(crate) partial: bool,
+    /// Write the rank manifest to this file; without it, to standard output, for a file in the current folder.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -36,8 +36,10 @@ pub(crate) enum Failure {
     NotAReceipt { name: String, message: String },
     #[error("the receipt was derived {}", previous(wanted))]
     Previous { wanted: Option<Digest> },
-    #[error("{name} is an input: the receipt would take its place")]
-    Overwrites { name: String },
+    #[error("{name} is an input: the {by} would take its place")]
+    Overwrites { name: String, by: &'static str },
+    #[error("{name} cannot be bound: {why}")]
+    Unbindable { name: String, why: String },
     #[error("cannot write {name}")]
     Write { name: String, source: io::Error },
     #[error("cannot write to standard output")]

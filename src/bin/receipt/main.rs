@@ -1,9 +1,11 @@
 //! The command: arguments in, bytes out, an exit code.
 #![allow(clippy::disallowed_methods, reason = "the binary is what opens files")]
+mod bind;
 mod check;
 mod cli;
 mod diff;
 mod engine;
+mod exit_status;
 mod explain;
 mod failure;
 mod kind;
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         Command::Replay(args) => replay::run(args, color),
         Command::Check(args) => check::run(args),
         Command::Diff(args) => diff::run(args, color),
+        Command::Bind(args) => bind::run(args, color),
         Command::Rules => reference::rules(color),
         Command::Schedule(args) => engine::schedule(args, color),
         Command::Selfcheck(args) => engine::selfcheck(args, color),

@@ -1,8 +1,12 @@
 //! Writing: standard output that may be closed early, and files that are whole or not there.
+use crate::cli::PlainFormat;
+use crate::failure::Failure;
+use receipt::report::json;
+use serde::Serialize;
 use std::fs::OpenOptions;
 #[cfg(unix)]
 use std::fs::Permissions;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 /// Prints to standard output; a reader that has gone away is no error.
@@ -12,6 +16,29 @@ pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }
+}
+
+/// Prints a document as text or as JSON.
+pub(crate) fn document<T: Serialize>(
+    format: PlainFormat,
+    document: &T,
+    text: impl Fn(&T) -> String,
+) -> Result<(), Failure> {
+    let printed = match format {
+        PlainFormat::Text => text(document),
+        PlainFormat::Json => json::pretty(document),
+    };
+    print(printed.as_bytes()).map_err(Failure::Print)
+}
+
+/// Prints a receipt, whose bytes are canonical but where a person would see them: a terminal obeys control characters,
+/// some of which JSON lets stand.
+pub(crate) fn receipt(bytes: &[u8]) -> io::Result<()> {
+    if !io::stdout().is_terminal() {
+        return print(&[bytes, b"\n"].concat());
+    }
+    let text = std::str::from_utf8(bytes).expect("bug: a receipt that is no text");
+    print(format!("{}\n", json::harmless(text)).as_bytes())
 }
 
 /// Writes a file so that it is either whole or not there. A symbolic link is followed; what is no regular file (a pipe, a

@@ -1,16 +1,15 @@
 //! `receipt replay`.
-use crate::cli::{Color, PlainFormat, PrecisionArg, ReplayArgs};
+use crate::cli::{Color, PrecisionArg, ReplayArgs};
 use crate::failure::Failure;
 use crate::output;
 use crate::run::Run;
 use crate::terminal;
-use receipt::canonical::{self, Count};
+use receipt::canonical::Count;
 use receipt::numeric::rounding::Arithmetic;
 use receipt::pipeline::ReplayPlan;
 use receipt::receipt::document::Verdict;
-use receipt::report::{self, Style, execution, verdict};
+use receipt::report::{self, Style, execution};
 use receipt::selfcheck::example::Example;
-use serde::Serialize;
 use std::process::ExitCode;
 
 pub(crate) fn run(args: &ReplayArgs, color: Color) -> Result<ExitCode, Failure> {
@@ -21,28 +20,18 @@ pub(crate) fn run(args: &ReplayArgs, color: Color) -> Result<ExitCode, Failure> 
     let run = Run::replay(&args.manifests, args.partial, plan(args))?;
     let receipt = run.verified.sealed.receipt();
     let (Some(replay), true) = (&receipt.replay, receipt.verdict != Verdict::Rejected) else {
-        let excerpts = run.excerpts(style)?;
-        output::print(verdict::text(&run.shown(&excerpts), style).as_bytes()).map_err(Failure::Print)?;
+        output::print(run.text(style)?.as_bytes()).map_err(Failure::Print)?;
         return Ok(run.exit_code());
     };
-    print(args.format, replay, |replay| execution::text(replay, style))?;
+    output::document(args.format, replay, |replay| execution::text(replay, style))?;
     Ok(exit_code(replay.agrees))
 }
 
 /// Without a run: the example that is known in every digit.
 fn nine_targets(args: &ReplayArgs, style: Style) -> Result<ExitCode, Failure> {
     let example = Example::run(usize::from(args.rows_per_microbatch.unwrap_or(2)));
-    print(args.format, &example, |example| report::example::text(example, style))?;
+    output::document(args.format, &example, |example| report::example::text(example, style))?;
     Ok(exit_code(example.agrees))
-}
-
-/// As text, or as one line of canonical JSON.
-fn print<T: Serialize>(format: PlainFormat, document: &T, text: impl Fn(&T) -> String) -> Result<(), Failure> {
-    let printed = match format {
-        PlainFormat::Text => text(document).into_bytes(),
-        PlainFormat::Json => [canonical::to_vec(document).map_err(Failure::from)?, b"\n".to_vec()].concat(),
-    };
-    output::print(&printed).map_err(Failure::Print)
 }
 
 fn exit_code(agrees: bool) -> ExitCode {

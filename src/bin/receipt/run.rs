@@ -10,7 +10,7 @@ use receipt::pipeline::{self, PipelineError, ReplayPlan, Verified, VerifyOptions
 use receipt::receipt::document::{Detail, Verdict};
 use receipt::report::ci::Checked;
 use receipt::report::timeline::Timeline;
-use receipt::report::{Excerpt, Shown, Style};
+use receipt::report::{Excerpt, Shown, Style, verdict};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -78,6 +78,12 @@ impl Run {
     /// What a report is made of.
     pub(crate) fn shown<'a>(&'a self, excerpts: &'a [Vec<Excerpt>]) -> Shown<'a> {
         Shown { receipt: self.verified.sealed.receipt(), subject: &self.subject, excerpts }
+    }
+
+    /// What `receipt verify` prints for people.
+    pub(crate) fn text(&self, style: Style) -> Result<String, Failure> {
+        let excerpts = self.excerpts(style)?;
+        Ok(verdict::text(&self.shown(&excerpts), style))
     }
 
     /// A report for other tools.

@@ -7,8 +7,8 @@ use crate::run::Run;
 use crate::terminal;
 use receipt::receipt::archive;
 use receipt::receipt::document::{Detail, Verdict};
+use receipt::report::ci;
 use receipt::report::visible::visible;
-use receipt::report::{ci, verdict};
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
@@ -20,26 +20,22 @@ pub(crate) fn run(args: &VerifyArgs, color: Color) -> Result<ExitCode, Failure> 
     let sealed = &run.verified.sealed;
     if let Some(path) = &args.receipt {
         if run.has_read(path) || args.read.previous.as_deref().is_some_and(|previous| same_file(path, previous)) {
-            return Err(Failure::Overwrites { name: path.display().to_string() });
+            return Err(Failure::Overwrites { name: path.display().to_string(), by: "receipt" });
         }
         output::write_atomically(path, sealed.bytes()).map_err(Failure::writing(path))?;
     }
     if let Some(folder) = args.archive_rejected.as_deref().filter(|_| sealed.receipt().verdict == Verdict::Rejected) {
         archive_rejected(&run, folder)?;
     }
-    let text = match args.format {
-        VerifyFormat::Json => [sealed.bytes(), b"\n"].concat(),
-        VerifyFormat::Text => {
-            let style = terminal::style(color);
-            let excerpts = run.excerpts(style)?;
-            verdict::text(&run.shown(&excerpts), style).into_bytes()
-        }
-        VerifyFormat::Sarif => run.for_tools(ci::sarif::json)?,
-        VerifyFormat::Junit => run.for_tools(ci::junit::xml)?,
-        VerifyFormat::Github => run.for_tools(ci::github::text)?,
-        VerifyFormat::Gitlab => run.for_tools(ci::gitlab::json)?,
+    let printed = match args.format {
+        VerifyFormat::Json => output::receipt(sealed.bytes()),
+        VerifyFormat::Text => output::print(run.text(terminal::style(color))?.as_bytes()),
+        VerifyFormat::Sarif => output::print(&run.for_tools(ci::sarif::json)?),
+        VerifyFormat::Junit => output::print(&run.for_tools(ci::junit::xml)?),
+        VerifyFormat::Github => output::print(&run.for_tools(ci::github::text)?),
+        VerifyFormat::Gitlab => output::print(&run.for_tools(ci::gitlab::json)?),
     };
-    output::print(&text).map_err(Failure::Print)?;
+    printed.map_err(Failure::Print)?;
     Ok(if args.exit_zero { ExitCode::SUCCESS } else { run.exit_code() })
 }
 

@@ -51,6 +51,16 @@ pub struct Opened {
 ///
 /// If what is named can't be read at all. What is wrong *in* it is among the findings.
 pub fn open_run(sources: &dyn Sources, inputs: &[SourceName], partial: bool) -> Result<Opened, ReadError> {
+    open(sources, inputs, partial, false)
+}
+
+/// The same; with `hashed`, each named file's digest can be had of its stream at the end.
+pub(super) fn open(
+    sources: &dyn Sources,
+    inputs: &[SourceName],
+    partial: bool,
+    hashed: bool,
+) -> Result<Opened, ReadError> {
     let mut seen = BTreeSet::new();
     if let Some(twice) = inputs.iter().find(|name| !seen.insert(*name)) {
         return Err(ReadError::Twice(twice.clone()));
@@ -64,7 +74,7 @@ pub fn open_run(sources: &dyn Sources, inputs: &[SourceName], partial: bool) -> 
     let mut opened = Vec::new();
     for name in inputs {
         let failed = |source| ReadError::Source { name: name.clone(), source };
-        let mut lines = Lines::new(Stored::open(sources, name, false).map_err(failed)?);
+        let mut lines = Lines::new(Stored::open(sources, name, hashed).map_err(failed)?);
         match sniff::kind(&mut lines) {
             sniff::Kind::Ranks | sniff::Kind::Unknown if inputs.len() == 1 => {
                 return rank_manifest::open(sources, name, lines, partial);

@@ -83,6 +83,8 @@ pub struct RankStream {
     /// Events of the block yielded so far.
     yielded: usize,
     total: u64,
+    /// The digest of the file that the events stand in, where it was asked for.
+    stored: Option<Digest>,
     /// What hashes the canonical bytes, block after block.
     hashed: Pending<Hasher>,
     /// Canonical bytes of the blocks after those.
@@ -115,6 +117,7 @@ impl RankStream {
             next_base: 0,
             yielded: 0,
             total: 0,
+            stored: None,
             hashed: Pending::Ready(Hasher::new()),
             unhashed: Vec::new(),
             failed: None,
@@ -146,6 +149,11 @@ impl RankStream {
                 return None;
             }
         }
+    }
+
+    /// The digest of the file's bytes as stored, after the last event has been pulled; `None` unless it was asked for.
+    pub(crate) fn stored(&self) -> Option<Digest> {
+        self.stored
     }
 
     /// What the events were, after the last has been pulled.
@@ -252,8 +260,9 @@ impl RankStream {
     /// At the end of a referenced file its digest is known.
     fn close(&mut self) -> Option<Pending<Decoded>> {
         let Feed::Lines { lines, name, expected } = &mut self.feed else { return None };
-        let stored = lines.take()?.into_stored();
-        match (stored.digest(), expected.take()) {
+        let digest = lines.take()?.into_stored().digest();
+        self.stored = digest.as_ref().ok().copied().flatten();
+        match (digest, expected.take()) {
             (Ok(Some(found)), Some(expected)) if found != expected.sha256 => {
                 let pointer = format!("{}/sha256", expected.pointer);
                 let message = format!("the file's SHA-256 is {found}, not {}", expected.sha256);

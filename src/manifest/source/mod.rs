@@ -4,7 +4,7 @@ mod reference;
 pub(crate) mod stored;
 
 pub use memory::Memory;
-pub(crate) use reference::check as check_reference;
+pub use reference::check as check_reference;
 
 use std::fmt;
 use std::io;

@@ -1,7 +1,11 @@
 //! References may name nothing but what lies below the rank manifest's folder.
 
 /// Refuses a path that could lead elsewhere on some system; symbolic links are the opener's to follow.
-pub(crate) fn check(path: &str) -> Result<(), &'static str> {
+///
+/// # Errors
+///
+/// Why it is refused, to be read after the path.
+pub fn check(path: &str) -> Result<(), &'static str> {
     let bytes = path.as_bytes();
     if path.is_empty() {
         Err("is empty")

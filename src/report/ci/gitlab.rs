@@ -5,6 +5,7 @@ use super::Checked;
 use super::problem::Problem;
 use super::problem::problems;
 use crate::finding::Severity;
+use crate::report::json;
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -30,9 +31,7 @@ struct Lines {
 /// The report; an empty list for a run without findings.
 pub fn json(checked: &Checked<'_>) -> String {
     let entries: Vec<Entry> = problems(checked).into_iter().map(entry).collect();
-    let mut json = serde_json::to_string_pretty(&entries).expect("bug: strings that are not JSON");
-    json.push('\n');
-    json
+    json::pretty(&entries)
 }
 
 fn entry(problem: Problem<'_>) -> Entry {

@@ -12,6 +12,7 @@ use super::problem::problems;
 use crate::finding::CODES;
 use crate::finding::Severity;
 use crate::receipt::document::Verdict;
+use crate::report::json;
 use crate::report::plain;
 use crate::report::visible;
 use crate::report::words;
@@ -61,9 +62,7 @@ pub fn json(checked: &Checked<'_>) -> String {
             receipt_sha256: receipt.receipt_sha256.map(|hash| hash.to_string()),
         },
     };
-    let mut json = serde_json::to_string_pretty(&Log::of(run)).expect("bug: strings that are not JSON");
-    json.push('\n');
-    json
+    json::pretty(&Log::of(run))
 }
 
 /// A rule with its page. Its id is stable, since codes are never reused; its index is only this log's.
