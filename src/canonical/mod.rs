@@ -1,19 +1,20 @@
 //! Canonical bytes (RFC 8785) and their SHA-256.
 //!
-//! Invariant: equal values have equal bytes and nothing is lost on the way. RFC 8785 knows only binary64, and
-//! `serde_jcs` writes NaN as `null`, rounds integers above 2^53 and lets the last of two equal keys win; here each of
+//! Invariant: equal values have equal bytes and nothing is lost on the way. RFC 8785 knows only binary64, and for a value
+//! that it cannot hold (NaN, an integer above 2^53, two equal keys) a writer may put `null`, round, or drop; here each of
 //! these is refused ([`CanonicalError`]).
 
 mod count;
 mod digest;
+mod error;
 mod finite;
-mod guard;
 mod text;
+mod writer;
 
 pub use self::count::{Count, UnsafeCount};
 pub use self::digest::{Digest, Hasher, NotADigest};
+pub use self::error::{CanonicalError, Problem};
 pub use self::finite::{Finite, NotFinite};
-pub use self::guard::{CanonicalError, Problem};
 pub use self::text::{integer, number, string};
 
 /// The RFC 8785 bytes of `value`.
@@ -25,8 +26,7 @@ pub use self::text::{integer, number, string};
 ///
 /// If the value holds, at any depth, what canonical JSON cannot: see [`Problem`]. The error's pointer says where.
 pub fn to_vec<T: serde::Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CanonicalError> {
-    guard::check(value)?;
-    serde_jcs::to_vec(value).map_err(serde::ser::Error::custom)
+    writer::write(value)
 }
 
 /// The SHA-256 of the RFC 8785 bytes of `value`.

@@ -32,6 +32,16 @@ struct Flattened {
     rest: BTreeMap<String, u8>,
 }
 
+/// Declared in another order than that of its keys.
+#[derive(Serialize)]
+struct Unsorted<'a> {
+    z: &'a Value,
+    a: Event<&'a Value>,
+    e: (f64, char),
+    bb: Option<String>,
+    b: [(); 2],
+}
+
 #[test]
 fn the_example_of_the_rfc() {
     // RFC 8785 §3.2.2 and §3.2.3.
@@ -162,6 +172,13 @@ fn as_floats(value: &Value) -> Value {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn the_bytes_are_those_of_serde_jcs(value in document(), number in -1e9..1e9, text in any::<String>()) {
+        let unsorted = Unsorted { z: &value, a: Event::Pair(7, &value), e: (number, 'é'), bb: Some(text), b: [(); 2] };
+        let nested = [Event::ZeroGrad, Event::Scale(&unsorted), Event::Backward { loss: Some(&unsorted) }];
+        prop_assert_eq!(to_vec(&nested).expect("nothing to refuse"), serde_jcs::to_vec(&nested).expect("JSON"));
+    }
 
     #[test]
     fn reading_back_gives_the_same_value_and_the_same_bytes(value in document()) {

@@ -1,9 +1,6 @@
-//! Numbers and strings as RFC 8785 writes them, for writers that know their own key order.
+//! Numbers and strings as RFC 8785 writes them.
 //!
-//! Invariant: the bytes are those that [`to_vec`](super::to_vec) writes for the same value (tested by property).
-
-use std::io::Write as _;
-
+//! Invariant: the bytes are those that `serde_jcs` writes for the same value (tested by property).
 use super::Count;
 
 /// Appends a number as ECMAScript's `Number::toString` writes it (RFC 8785 §3.2.2.3).
@@ -18,7 +15,7 @@ pub fn number(out: &mut Vec<u8>, value: f64) {
 
 /// Appends a count. Below 10^21 ECMAScript writes all the digits of an integer.
 pub fn integer(out: &mut Vec<u8>, value: Count) {
-    write!(out, "{value}").expect("bug: a vector refused bytes");
+    out.extend_from_slice(itoa::Buffer::new().format(value.get()).as_bytes());
 }
 
 /// Appends a string in quotes, escaped as RFC 8785 §3.2.2.2 says: only quote, backslash and control characters, the
@@ -52,7 +49,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::canonical::to_vec;
+    use serde_jcs::to_vec;
 
     fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
         let mut out = b">".to_vec();

@@ -1,4 +1,5 @@
 //! A rank manifest's text, and what can be saved of a bad one.
+use crate::canonical::Count;
 use crate::canonical::Digest;
 use crate::manifest::contract::Contract;
 use crate::manifest::document::RankEntry;
@@ -115,7 +116,7 @@ fn parse<T: DeserializeOwned>(node: Node<'_>) -> Option<T> {
 }
 
 fn entry(node: Node<'_>) -> Entry {
-    let rank = node.member("rank").and_then(parse);
+    let rank = node.member("rank").and_then(parse).map(Count::get);
     let events = if let Some(events) = node.member("events") {
         Events::Inline(events.elements().map(Node::span).collect())
     } else if let Some(path) = node.member("microbatch_manifest").and_then(Node::string) {

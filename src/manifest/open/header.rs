@@ -1,4 +1,5 @@
 //! A microbatch manifest's first line, and what can be saved of a bad one.
+use crate::canonical::Count;
 use crate::finding::Code;
 use crate::manifest::contract::Contract;
 use crate::manifest::document::Header;
@@ -71,7 +72,7 @@ fn unmarked(line: &[u8]) -> HeaderRead {
     let tree = json::parse(line);
     let member = |name| tree.root().and_then(|root| root.member(name));
     HeaderRead {
-        rank: member("rank").map(Node::text).and_then(|text| serde_json::from_slice(text).ok()),
+        rank: member("rank").and_then(|rank| serde_json::from_slice(rank.text()).ok()).map(Count::get),
         contract: member("contract").map(Node::text).and_then(|text| serde_json::from_slice(text).ok()),
         lacks_contract: false,
         faults: explain::refused(line, &tree, "Header", &error),

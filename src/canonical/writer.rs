@@ -1,0 +1,352 @@
+//! The serializer: RFC 8785 bytes in one pass, which refuses what canonical JSON would lose and says where it stood.
+//!
+//! Invariant: the bytes are those that `serde_jcs` writes for the same value (tested by property); that crate buffers
+//! each object's members in a map and takes ten times as long. Here members go out in the order in which they come, and
+//! an object whose keys turn out to be in another order is put in order when it ends.
+
+use super::error::{CanonicalError, Problem};
+use super::text;
+use serde::ser::{self, Serialize, Serializer};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::ops::Range;
+
+type Outcome<T = ()> = Result<T, CanonicalError>;
+
+/// The largest integer below which binary64 holds every other.
+const LARGEST: u64 = 1 << 53;
+
+/// How serde_json marks raw JSON.
+const RAW: &str = "$serde_json::private::RawValue";
+
+/// What has been written, and the members of the objects that are still open.
+#[derive(Default)]
+pub(super) struct Writer {
+    out: Vec<u8>,
+    members: Vec<Member>,
+    /// Room for the members of an object while they are put in order.
+    scratch: Vec<u8>,
+}
+
+/// One member of an open object.
+struct Member {
+    key: Cow<'static, str>,
+    /// Where its text begins.
+    start: usize,
+}
+
+/// Writes one value.
+pub(super) fn write<T: Serialize + ?Sized>(value: &T) -> Outcome<Vec<u8>> {
+    let mut writer = Writer::default();
+    value.serialize(&mut writer)?;
+    Ok(writer.out)
+}
+
+impl Writer {
+    fn literal(&mut self, text: &str) {
+        self.out.extend_from_slice(text.as_bytes());
+    }
+
+    fn integer<I: itoa::Integer + TryInto<i64> + Copy>(&mut self, value: I) -> Outcome {
+        let mut digits = itoa::Buffer::new();
+        let digits = digits.format(value);
+        match value.try_into() {
+            Ok(small) if small.unsigned_abs() <= LARGEST => {
+                self.literal(digits);
+                Ok(())
+            }
+            _ => Err(Problem::UnsafeInteger(digits.to_owned()).into()),
+        }
+    }
+
+    /// Writes `{"tag":` before a variant's value.
+    fn open_variant(&mut self, tag: &str) {
+        self.out.push(b'{');
+        text::string(&mut self.out, tag);
+        self.out.push(b':');
+    }
+
+    /// Begins a member of an object, up to its colon.
+    fn member(&mut self, key: Cow<'static, str>, is_first: bool) {
+        if !is_first {
+            self.out.push(b',');
+        }
+        let start = self.out.len();
+        text::string(&mut self.out, &key);
+        self.out.push(b':');
+        self.members.push(Member { key, start });
+    }
+
+    /// Puts the members from `base` on in the order of their keys and takes them off the list.
+    fn close(&mut self, base: usize) -> Outcome {
+        let members = &self.members[base..];
+        if !members.is_sorted_by(|left, right| utf16(&left.key).lt(utf16(&right.key))) {
+            self.reorder(base)?;
+        }
+        self.members.truncate(base);
+        Ok(())
+    }
+
+    fn reorder(&mut self, base: usize) -> Outcome {
+        let Writer { out, members, scratch } = self;
+        let members = &members[base..];
+        let first = members[0].start;
+        let ends = members[1..].iter().map(|next| next.start - 1).chain([out.len()]);
+        let mut texts: Vec<(&str, Range<usize>)> =
+            members.iter().zip(ends).map(|(member, end)| (&*member.key, member.start - first..end - first)).collect();
+        texts.sort_by(|(left, _), (right, _)| utf16(left).cmp(utf16(right)));
+        if let Some(twice) = texts.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return Err(CanonicalError::from(Problem::DuplicateKey(twice[0].0.to_owned())).inside(twice[0].0));
+        }
+        scratch.clear();
+        scratch.extend_from_slice(&out[first..]);
+        out.truncate(first);
+        for (_, range) in texts {
+            if out.len() > first {
+                out.push(b',');
+            }
+            out.extend_from_slice(&scratch[range]);
+        }
+        Ok(())
+    }
+}
+
+/// What RFC 8785 §3.2.3 sorts keys by.
+fn utf16(key: &str) -> impl Iterator<Item = u16> {
+    key.encode_utf16()
+}
+
+/// Methods for integers.
+macro_rules! integers {
+    ($($method:ident($type:ty))+) => {
+        $(fn $method(self, value: $type) -> Outcome { self.integer(value) })+
+    };
+}
+
+impl<'a> Serializer for &'a mut Writer {
+    type Ok = ();
+    type Error = CanonicalError;
+    type SerializeSeq = Array<'a>;
+    type SerializeTuple = Array<'a>;
+    type SerializeTupleStruct = Array<'a>;
+    type SerializeTupleVariant = Array<'a>;
+    type SerializeMap = Object<'a>;
+    type SerializeStruct = Object<'a>;
+    type SerializeStructVariant = Object<'a>;
+
+    integers! {
+        serialize_i8(i8) serialize_i16(i16) serialize_i32(i32) serialize_i64(i64) serialize_i128(i128)
+        serialize_u8(u8) serialize_u16(u16) serialize_u32(u32) serialize_u64(u64) serialize_u128(u128)
+    }
+
+    fn serialize_bool(self, value: bool) -> Outcome {
+        self.literal(if value { "true" } else { "false" });
+        Ok(())
+    }
+
+    fn serialize_f32(self, value: f32) -> Outcome {
+        self.serialize_f64(value.into())
+    }
+
+    fn serialize_f64(self, value: f64) -> Outcome {
+        if !value.is_finite() {
+            return Err(Problem::Nonfinite.into());
+        }
+        text::number(&mut self.out, value);
+        Ok(())
+    }
+
+    fn serialize_char(self, value: char) -> Outcome {
+        self.serialize_str(value.encode_utf8(&mut [0; 4]))
+    }
+
+    fn serialize_str(self, value: &str) -> Outcome {
+        text::string(&mut self.out, value);
+        Ok(())
+    }
+
+    fn serialize_bytes(self, value: &[u8]) -> Outcome {
+        value.serialize(self)
+    }
+
+    fn serialize_none(self) -> Outcome {
+        self.serialize_unit()
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Outcome {
+        value.serialize(self)
+    }
+
+    fn serialize_unit(self) -> Outcome {
+        self.literal("null");
+        Ok(())
+    }
+
+    fn serialize_unit_struct(self, _: &'static str) -> Outcome {
+        self.serialize_unit()
+    }
+
+    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Outcome {
+        self.serialize_str(variant)
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Outcome {
+        value.serialize(self)
+    }
+
+    fn serialize_newtype_variant<T>(self, _: &'static str, _: u32, variant: &'static str, value: &T) -> Outcome
+    where
+        T: Serialize + ?Sized,
+    {
+        self.open_variant(variant);
+        value.serialize(&mut *self).map_err(|error| error.inside(variant))?;
+        self.out.push(b'}');
+        Ok(())
+    }
+
+    fn serialize_seq(self, _: Option<usize>) -> Outcome<Array<'a>> {
+        Ok(Array::new(self, None))
+    }
+
+    fn serialize_tuple(self, _: usize) -> Outcome<Array<'a>> {
+        Ok(Array::new(self, None))
+    }
+
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Outcome<Array<'a>> {
+        Ok(Array::new(self, None))
+    }
+
+    fn serialize_tuple_variant(self, _: &'static str, _: u32, tag: &'static str, _: usize) -> Outcome<Array<'a>> {
+        Ok(Array::new(self, Some(tag)))
+    }
+
+    fn serialize_map(self, _: Option<usize>) -> Outcome<Object<'a>> {
+        Ok(Object::new(self, None))
+    }
+
+    fn serialize_struct(self, name: &'static str, _: usize) -> Outcome<Object<'a>> {
+        if name == RAW { Err(Problem::Raw.into()) } else { Ok(Object::new(self, None)) }
+    }
+
+    fn serialize_struct_variant(self, _: &'static str, _: u32, tag: &'static str, _: usize) -> Outcome<Object<'a>> {
+        Ok(Object::new(self, Some(tag)))
+    }
+}
+
+/// An array, in an object under `tag` if it is a variant's.
+pub(super) struct Array<'a> {
+    writer: &'a mut Writer,
+    tag: Option<&'static str>,
+    next: usize,
+}
+
+impl<'a> Array<'a> {
+    fn new(writer: &'a mut Writer, tag: Option<&'static str>) -> Self {
+        if let Some(tag) = tag {
+            writer.open_variant(tag);
+        }
+        writer.out.push(b'[');
+        Array { writer, tag, next: 0 }
+    }
+
+    fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> Outcome {
+        if self.next > 0 {
+            self.writer.out.push(b',');
+        }
+        value.serialize(&mut *self.writer).map_err(|error| tagged(error.inside(self.next), self.tag))?;
+        self.next += 1;
+        Ok(())
+    }
+
+    fn finish(self) -> Outcome {
+        self.writer.literal(if self.tag.is_some() { "]}" } else { "]" });
+        Ok(())
+    }
+}
+
+/// An object, in another under `tag` if it is a variant's.
+pub(super) struct Object<'a> {
+    writer: &'a mut Writer,
+    tag: Option<&'static str>,
+    /// How many members other open objects have.
+    base: usize,
+    /// A map's key whose value comes next.
+    key: String,
+}
+
+impl<'a> Object<'a> {
+    fn new(writer: &'a mut Writer, tag: Option<&'static str>) -> Self {
+        if let Some(tag) = tag {
+            writer.open_variant(tag);
+        }
+        writer.out.push(b'{');
+        let base = writer.members.len();
+        Object { writer, tag, base, key: String::new() }
+    }
+
+    fn field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Outcome {
+        self.writer.member(Cow::Borrowed(key), self.writer.members.len() == self.base);
+        value.serialize(&mut *self.writer).map_err(|error| tagged(error.inside(key), self.tag))
+    }
+
+    fn finish(self) -> Outcome {
+        self.writer.close(self.base).map_err(|error| tagged(error, self.tag))?;
+        self.writer.literal(if self.tag.is_some() { "}}" } else { "}" });
+        Ok(())
+    }
+}
+
+fn tagged(error: CanonicalError, tag: Option<&'static str>) -> CanonicalError {
+    match tag {
+        Some(tag) => error.inside(tag),
+        None => error,
+    }
+}
+
+impl ser::SerializeMap for Object<'_> {
+    type Ok = ();
+    type Error = CanonicalError;
+
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Outcome {
+        // Only what is a string as it stands: serde_json would quietly write the digits of a number.
+        let Ok(Value::String(key)) = serde_json::to_value(key) else { return Err(Problem::KeyNotString.into()) };
+        self.key = key;
+        Ok(())
+    }
+
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Outcome {
+        self.writer.member(Cow::Owned(self.key.clone()), self.writer.members.len() == self.base);
+        value.serialize(&mut *self.writer).map_err(|error| error.inside(&self.key))
+    }
+
+    fn end(self) -> Outcome {
+        self.finish()
+    }
+}
+
+/// The other compound traits, which differ only in name.
+macro_rules! compound {
+    ($($name:ident for $type:ty: $method:ident($($key:ident)?) = $inner:ident;)+) => {$(
+        impl ser::$name for $type {
+            type Ok = ();
+            type Error = CanonicalError;
+
+            fn $method<T: Serialize + ?Sized>(&mut self, $($key: &'static str,)? value: &T) -> Outcome {
+                self.$inner($($key,)? value)
+            }
+
+            fn end(self) -> Outcome {
+                self.finish()
+            }
+        }
+    )+};
+}
+
+compound! {
+    SerializeSeq for Array<'_>: serialize_element() = element;
+    SerializeTuple for Array<'_>: serialize_element() = element;
+    SerializeTupleStruct for Array<'_>: serialize_field() = element;
+    SerializeTupleVariant for Array<'_>: serialize_field() = element;
+    SerializeStruct for Object<'_>: serialize_field(key) = field;
+    SerializeStructVariant for Object<'_>: serialize_field(key) = field;
+}
