@@ -38,5 +38,22 @@ pub fn digest<T: serde::Serialize + ?Sized>(value: &T) -> Result<Digest, Canonic
     Ok(Digest::of(&to_vec(value)?))
 }
 
+/// The RFC 8785 bytes of an object with one member more: under `key` the SHA-256 of its bytes without that member, which
+/// is given too. An object that has `key` already would have it twice.
+///
+/// # Errors
+///
+/// As [`to_vec`].
+///
+/// # Panics
+///
+/// If the value is no object or has no member.
+pub(crate) fn seal<T: serde::Serialize + ?Sized>(
+    object: &T,
+    key: &'static str,
+) -> Result<(Vec<u8>, Digest), CanonicalError> {
+    writer::seal(object, key)
+}
+
 #[cfg(test)]
 mod tests;

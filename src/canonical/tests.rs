@@ -143,6 +143,18 @@ fn the_digest_is_of_the_canonical_bytes() {
     assert!(digest(&f64::NAN).is_err());
 }
 
+#[test]
+fn a_seal_is_a_member_in_its_place() {
+    for keys in [&["a", "z"][..], &["z", "a"], &["n"], &["a"], &["n", "\u{fb33}", "\u{1f600}"]] {
+        let mut members: BTreeMap<&str, Value> = keys.iter().map(|key| (*key, json!({"m": [1], "b": 2}))).collect();
+        let of = digest(&members).expect("canonical");
+        let (sealed, digest) = seal(&members, "m").expect("canonical");
+        members.insert("m", json!(of));
+        assert_eq!(digest, of);
+        assert_eq!(Ok(sealed), to_vec(&members), "{keys:?}");
+    }
+}
+
 fn document() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

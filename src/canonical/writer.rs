@@ -4,11 +4,14 @@
 //! each object's members in a map and takes ten times as long. Here members go out in the order in which they come, and
 //! an object whose keys turn out to be in another order is put in order when it ends.
 
+use super::digest::Digest;
 use super::error::{CanonicalError, Problem};
 use super::text;
 use serde::ser::{self, Serialize, Serializer};
 use serde_json::Value;
 use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::mem;
 use std::ops::Range;
 
 type Outcome<T = ()> = Result<T, CanonicalError>;
@@ -24,6 +27,8 @@ const RAW: &str = "$serde_json::private::RawValue";
 pub(super) struct Writer {
     out: Vec<u8>,
     members: Vec<Member>,
+    /// The members of the object that ended last and was in no other.
+    outermost: Vec<Member>,
     /// Room for the members of an object while they are put in order.
     scratch: Vec<u8>,
 }
@@ -40,6 +45,21 @@ pub(super) fn write<T: Serialize + ?Sized>(value: &T) -> Outcome<Vec<u8>> {
     let mut writer = Writer::default();
     value.serialize(&mut writer)?;
     Ok(writer.out)
+}
+
+/// Writes an object, and into it under `key` the digest of its bytes without that member.
+pub(super) fn seal<T: Serialize + ?Sized>(object: &T, key: &'static str) -> Outcome<(Vec<u8>, Digest)> {
+    let mut writer = Writer::default();
+    object.serialize(&mut writer)?;
+    let Writer { mut out, outermost, .. } = writer;
+    assert!(!outermost.is_empty(), "bug: what is sealed is an object with members");
+    let digest = Digest::of(&out);
+    let member = format!("\"{key}\":\"{digest}\"");
+    match outermost.iter().find(|other| by_utf16(key, &other.key).is_lt()) {
+        Some(next) => drop(out.splice(next.start..next.start, (member + ",").into_bytes())),
+        None => drop(out.splice(out.len() - 1..out.len() - 1, format!(",{member}").into_bytes())),
+    }
+    Ok((out, digest))
 }
 
 impl Writer {
@@ -77,43 +97,53 @@ impl Writer {
         self.members.push(Member { key, start });
     }
 
-    /// Puts the members from `base` on in the order of their keys and takes them off the list.
+    /// Ends the object whose members are those from `base` on: puts them in the order of their keys.
     fn close(&mut self, base: usize) -> Outcome {
-        let members = &self.members[base..];
-        if !members.is_sorted_by(|left, right| utf16(&left.key).lt(utf16(&right.key))) {
+        if !self.members[base..].is_sorted_by(|left, right| by_utf16(&left.key, &right.key).is_lt()) {
             self.reorder(base)?;
         }
-        self.members.truncate(base);
+        match base {
+            0 => self.outermost = mem::take(&mut self.members),
+            _ => self.members.truncate(base),
+        }
         Ok(())
     }
 
     fn reorder(&mut self, base: usize) -> Outcome {
-        let Writer { out, members, scratch } = self;
-        let members = &members[base..];
-        let first = members[0].start;
-        let ends = members[1..].iter().map(|next| next.start - 1).chain([out.len()]);
-        let mut texts: Vec<(&str, Range<usize>)> =
-            members.iter().zip(ends).map(|(member, end)| (&*member.key, member.start - first..end - first)).collect();
-        texts.sort_by(|(left, _), (right, _)| utf16(left).cmp(utf16(right)));
-        if let Some(twice) = texts.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            return Err(CanonicalError::from(Problem::DuplicateKey(twice[0].0.to_owned())).inside(twice[0].0));
+        let Writer { out, members, scratch, .. } = self;
+        let first = members[base].start;
+        let mut end = out.len();
+        let mut parts: Vec<(Member, Range<usize>)> = Vec::with_capacity(members.len() - base);
+        for member in members.drain(base..).rev() {
+            let start = member.start;
+            parts.push((member, start - first..end - first));
+            end = start - 1;
+        }
+        parts.sort_by(|(left, _), (right, _)| by_utf16(&left.key, &right.key));
+        if let Some(pair) = parts.windows(2).find(|pair| pair[0].0.key == pair[1].0.key) {
+            let key = pair[0].0.key.to_string();
+            return Err(CanonicalError::from(Problem::DuplicateKey(key.clone())).inside(key));
         }
         scratch.clear();
         scratch.extend_from_slice(&out[first..]);
         out.truncate(first);
-        for (_, range) in texts {
+        for (member, range) in parts {
             if out.len() > first {
                 out.push(b',');
             }
+            members.push(Member { start: out.len(), ..member });
             out.extend_from_slice(&scratch[range]);
         }
         Ok(())
     }
 }
 
-/// What RFC 8785 §3.2.3 sorts keys by.
-fn utf16(key: &str) -> impl Iterator<Item = u16> {
-    key.encode_utf16()
+/// The order of keys: that of their UTF-16 (RFC 8785 §3.2.3), of which ASCII needs no decoding.
+fn by_utf16(left: &str, right: &str) -> Ordering {
+    match left.is_ascii() && right.is_ascii() {
+        true => left.cmp(right),
+        false => left.encode_utf16().cmp(right.encode_utf16()),
+    }
 }
 
 /// Methods for integers.

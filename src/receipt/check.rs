@@ -1,8 +1,9 @@
 //! Reading a receipt back, and comparing one with what its manifest gives.
 use super::document::{RECEIPT_SCHEMA, Receipt};
-use super::seal::{self, Sealed};
+use super::seal::Sealed;
 use crate::canonical;
 use crate::finding::{Code, Finding, Place};
+use serde::Deserialize;
 use serde_json::Value;
 
 /// Fields that must be equal whatever version of the tool derived them. `windows` and `microbatches` are null at less
@@ -12,6 +13,12 @@ const DERIVED: [&str; 7] = ["input", "contract", "totals", "evidence", "windows"
 /// How many characters of a value are shown.
 const SHOWN: usize = 120;
 
+/// What a receipt of any version says of itself.
+#[derive(Default, Deserialize)]
+struct Versioned {
+    schema: Option<String>,
+}
+
 /// Takes a receipt's bytes; one newline after them is allowed.
 ///
 /// # Errors
@@ -20,9 +27,12 @@ const SHOWN: usize = 120;
 /// the canonical bytes of a receipt with this hash.
 pub fn read(bytes: &[u8]) -> Result<Sealed, Box<Finding>> {
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-    let value: Value = serde_json::from_slice(bytes)
-        .map_err(|error| refuse(Code::GA101, "", format!("the receipt is not JSON: {error}")))?;
-    match value.get("schema").and_then(Value::as_str) {
+    let versioned = match serde_json::from_slice::<Versioned>(bytes) {
+        Ok(versioned) => versioned,
+        Err(error) if error.is_data() => Versioned::default(),
+        Err(error) => return Err(refuse(Code::GA101, "", format!("the receipt is not JSON: {error}"))),
+    };
+    match versioned.schema.as_deref() {
         Some(RECEIPT_SCHEMA) => {}
         Some(other) => {
             let message = format!("a receipt of schema {other:?}, where this version knows {RECEIPT_SCHEMA:?}");
@@ -41,13 +51,12 @@ fn sealed(receipt: Receipt, bytes: &[u8]) -> Result<Sealed, Box<Finding>> {
         return Err(refuse(Code::GA103, "/receipt_sha256", "the receipt carries no hash".to_owned()));
     };
     let not_canonical = |error: canonical::CanonicalError| refuse(Code::GA801, "", format!("not canonical: {error}"));
-    let unsealed = Receipt { receipt_sha256: None, ..receipt.clone() };
-    let found = seal::digest(&unsealed).map_err(not_canonical)?;
+    let sealed = Sealed::new(receipt).map_err(not_canonical)?;
+    let found = sealed.hash();
     if found != recorded {
         let message = format!("receipt_sha256 is {recorded}, the canonical bytes of everything else have {found}");
         return Err(refuse(Code::GA801, "/receipt_sha256", message));
     }
-    let sealed = Sealed::new(receipt).map_err(not_canonical)?;
     if sealed.bytes() != bytes {
         let at = sealed.bytes().iter().zip(bytes).position(|(a, b)| a != b).unwrap_or(sealed.bytes().len());
         let message = format!("the hash holds, but the bytes are not canonical from byte {at} on");

@@ -12,10 +12,9 @@ pub struct Sealed {
 impl Sealed {
     /// Seals a receipt, whatever hash it carries.
     pub(super) fn new(receipt: Receipt) -> Result<Self, CanonicalError> {
-        let mut receipt = Receipt { receipt_sha256: None, ..receipt };
-        receipt.receipt_sha256 = Some(digest(&receipt)?);
-        let bytes = canonical::to_vec(&receipt)?;
-        Ok(Sealed { receipt, bytes })
+        let unsealed = Receipt { receipt_sha256: None, ..receipt };
+        let (bytes, digest) = canonical::seal(&unsealed, "receipt_sha256")?;
+        Ok(Sealed { receipt: Receipt { receipt_sha256: Some(digest), ..unsealed }, bytes })
     }
 
     /// The receipt.
@@ -23,14 +22,13 @@ impl Sealed {
         &self.receipt
     }
 
+    /// Its hash.
+    pub fn hash(&self) -> Digest {
+        self.receipt.receipt_sha256.expect("bug: a sealed receipt without a hash")
+    }
+
     /// Its RFC 8785 bytes, without a newline.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
-}
-
-/// The hash of a receipt that carries none.
-pub(super) fn digest(unsealed: &Receipt) -> Result<Digest, CanonicalError> {
-    assert!(unsealed.receipt_sha256.is_none(), "bug: a receipt's hash over itself");
-    canonical::digest(unsealed)
 }

@@ -45,7 +45,7 @@ pub type Named<'a> = (&'a str, &'a Sealed);
 /// For people, newline at the end.
 pub fn text(left: Named<'_>, right: Named<'_>, diff: &Diff, style: Style) -> String {
     let Some((part, change)) = diff.first() else {
-        let hash = left.1.receipt().receipt_sha256.expect("bug: a sealed receipt without a hash");
+        let hash = left.1.hash();
         let line = Line::new().with(Role::Good, "equal").text(": ").name(left.0).text(" and ").name(right.0);
         return text::unbroken(&line.text(format!(" are the receipt {hash}")), style);
     };
@@ -88,7 +88,7 @@ pub fn json(left: Named<'_>, right: Named<'_>, diff: &Diff) -> String {
         diff: &'a Diff,
     }
     fn side<'a>((name, sealed): Named<'a>) -> Side<'a> {
-        let hash = sealed.receipt().receipt_sha256.expect("bug: a sealed receipt without a hash");
+        let hash = sealed.hash();
         Side { name, verdict: verdict(sealed), receipt_sha256: hash.to_string() }
     }
     let document = Document { equal: diff.is_empty(), left: side(left), right: side(right), diff };

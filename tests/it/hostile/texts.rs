@@ -76,6 +76,20 @@ fn numbers() {
     is_refused(count("1.0"), "GA105", 2, 58);
 }
 
+/// What is wrong beside it has a place, which names the rank.
+#[test]
+fn a_rank_that_no_receipt_can_hold() {
+    let rank = r#""rank":90071992547409930"#;
+    let lines = lines(&[r#"{"backw"#]).replace(r#""rank":0"#, rank);
+    is_refused(&lines, "GA105", 1, 54);
+    let contract = &HEADER[HEADER.find(r#""contract""#).expect("a contract")..HEADER.len() - 1];
+    let document = format!(
+        r#"{{"schema":"accumulation/rank-manifest/1",{contract},"ranks":[{{{rank},"events":["zero_grad",{{"backw":0}}]}}]}}"#
+    );
+    let column = document.find("9007").expect("the rank") + 1;
+    is_refused(document, "GA105", 1, column);
+}
+
 #[test]
 fn keys_and_versions() {
     is_refused(lines(&[&backward(r#""valid_targets":3,"loss_sum":1,"loss_sum":1"#)]), "GA104", 2, 73);
