@@ -4,27 +4,28 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::Serialize;
 
-/// Events of one rank in one window, by kind; the fields carry the events' tags.
+/// Events of one rank in one window, by kind; the fields carry the events' tags. In the order of their names, for the
+/// reason that `receipt/document.rs` gives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "each field counts the events of that tag")]
 pub struct Counts {
-    pub zero_grad: u64,
     pub backward: u64,
-    pub rescale: u64,
-    pub unscale: u64,
+    pub carry: u64,
+    pub checkpoint: u64,
     pub clip: u64,
+    pub drop: u64,
+    pub epoch_end: u64,
+    pub evaluation: u64,
+    pub logged: u64,
     pub optimizer_step: u64,
+    pub parameters: u64,
+    pub rescale: u64,
+    pub restore: u64,
     pub scaler_update: u64,
     pub scheduler_step: u64,
-    pub logged: u64,
-    pub parameters: u64,
-    pub checkpoint: u64,
-    pub evaluation: u64,
-    pub epoch_end: u64,
-    pub carry: u64,
-    pub drop: u64,
-    pub restore: u64,
+    pub unscale: u64,
+    pub zero_grad: u64,
 }
 
 impl Counts {

@@ -2,6 +2,9 @@
 //!
 //! It holds no time, host, path, thread count or machine detail, and every number in it is finite: equal receipts are
 //! equal bytes.
+//!
+//! What there is one of for each window or microbatch declares its fields in the order of their names, which is that of
+//! canonical JSON: it need not be put in order when it is written, a sixth of the time that a long full receipt takes.
 use crate::canonical::{Count, Digest, Finite};
 use crate::clock::Counts;
 use crate::finding::{Code, Place, Severity};
@@ -178,68 +181,68 @@ pub struct Totals {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WindowReport {
-    /// The window.
-    pub window: Count,
-    /// Microbatches over all ranks.
-    pub microbatches: Count,
-    /// N.
-    pub valid_targets: Count,
-    /// L, rounded once; null where it overflows.
-    pub loss_sum: Option<Finite>,
-    /// What the declared formula gives; null where a microbatch is nonfinite.
-    pub loss: Option<Finite>,
-    /// The same of the gradient.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gradient: Option<Vec<Finite>>,
-    /// The window as one batch.
-    pub full_batch: View,
     /// The window as it was accumulated, by the weights seen.
     pub accumulated: View,
-    /// The classic wrong one.
-    pub mean_of_means: MeanOfMeansReport,
+    /// Whether every recorded number agrees with the declared formula.
+    pub agrees: bool,
     /// How often each event happened on rank 0.
     pub clock: Counts,
     /// The same by rank, where ranks differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_by_rank: Option<Vec<Counts>>,
-    /// Updates applied before this one; null where no update was tried.
-    pub update_index: Option<Count>,
+    /// What was off, beside what was declared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deltas: Option<Deltas>,
+    /// The window as one batch.
+    pub full_batch: View,
+    /// The same of the gradient.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gradient: Option<Vec<Finite>>,
+    /// What the run claimed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub logged: Vec<ClaimReport>,
+    /// What the declared formula gives; null where a microbatch is nonfinite.
+    pub loss: Option<Finite>,
+    /// L, rounded once; null where it overflows.
+    pub loss_sum: Option<Finite>,
+    /// The classic wrong one.
+    pub mean_of_means: MeanOfMeansReport,
+    /// Microbatches over all ranks.
+    pub microbatches: Count,
     /// Whether the update moved the weights; null where none was tried.
     pub outcome: Option<Outcome>,
     /// What became of a short window at the end of the data.
     pub tail: Option<Tail>,
-    /// What the run claimed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub logged: Vec<ClaimReport>,
-    /// What was off, beside what was declared.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deltas: Option<Deltas>,
-    /// Whether every recorded number agrees with the declared formula.
-    pub agrees: bool,
+    /// Updates applied before this one; null where no update was tried.
+    pub update_index: Option<Count>,
+    /// N.
+    pub valid_targets: Count,
+    /// The window.
+    pub window: Count,
 }
 
 /// Loss and gradient of a window in one way of looking at it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct View {
-    /// In nats per target; null where it cannot be had.
-    pub loss: Option<Finite>,
     /// In the contract's basis.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gradient: Option<Vec<Finite>>,
+    /// In nats per target; null where it cannot be had.
+    pub loss: Option<Finite>,
 }
 
 /// The mean of microbatch means; null where a microbatch has no target or is nonfinite.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MeanOfMeansReport {
-    /// In nats per target.
-    pub loss: Option<Finite>,
+    /// Distance of the loss from L/N.
+    pub absolute_drift: Option<Finite>,
     /// In the contract's basis.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gradient: Option<Vec<Finite>>,
-    /// Distance of the loss from L/N.
-    pub absolute_drift: Option<Finite>,
+    /// In nats per target.
+    pub loss: Option<Finite>,
     /// The same over |L/N|.
     pub relative_drift: Option<Finite>,
 }
@@ -248,22 +251,22 @@ pub struct MeanOfMeansReport {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimReport {
-    /// The rank.
-    pub rank: Count,
-    /// Index of the event.
-    pub event: Count,
-    /// The claimed loss.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub loss: Option<Compared>,
     /// The claimed denominator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub denominator: Option<Compared>,
-    /// The claimed or clipped norm.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gradient_norm: Option<Compared>,
+    /// Index of the event.
+    pub event: Count,
     /// Relative L2 distance of the claimed gradient from what the declared formula gives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gradient_drift: Option<Finite>,
+    /// The claimed or clipped norm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gradient_norm: Option<Compared>,
+    /// The claimed loss.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Compared>,
+    /// The rank.
+    pub rank: Count,
 }
 
 impl ClaimReport {
@@ -280,56 +283,56 @@ impl ClaimReport {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Compared {
-    /// What was recorded.
-    pub recorded: Finite,
     /// What the declared formula gives.
     pub expected: Finite,
     /// null within tolerance; else what the difference is.
     pub explanation: Option<Explanation>,
+    /// What was recorded.
+    pub recorded: Finite,
 }
 
 /// What is off in a window's weights.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Deltas {
-    /// Microbatches whose weight is off.
-    pub weights_off: Count,
-    /// Of those whose weight was seen.
-    pub weights_compared: Count,
-    /// The largest |f_seen/f − 1|; null where it is infinite.
-    pub worst_weight: Option<Finite>,
-    /// The factor by which all weights are off, if it is one and the same.
-    pub one_factor: Option<Finite>,
     /// What the deviation is.
     pub explanation: Option<Explanation>,
+    /// The factor by which all weights are off, if it is one and the same.
+    pub one_factor: Option<Finite>,
+    /// Of those whose weight was seen.
+    pub weights_compared: Count,
+    /// Microbatches whose weight is off.
+    pub weights_off: Count,
+    /// The largest |f_seen/f − 1|; null where it is infinite.
+    pub worst_weight: Option<Finite>,
 }
 
 /// One microbatch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MicrobatchReport {
-    /// Its name.
-    pub microbatch: Identifier,
-    /// The window.
-    pub window: Count,
-    /// The rank.
-    pub rank: Count,
     /// Index among the rank's microbatches of the window.
     pub backward_index: Count,
-    /// n.
-    pub valid_targets: Count,
+    /// The gradient numerator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gradient_sum: Option<Vector>,
     /// The loss numerator; null where nonfinite.
     pub loss_sum: Option<Finite>,
+    /// Its name.
+    pub microbatch: Identifier,
+    /// The rank.
+    pub rank: Count,
+    /// Whether its backward really all-reduced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sync: Option<bool>,
+    /// n.
+    pub valid_targets: Count,
     /// What the declared formula gives it.
     pub weight_declared: Option<Finite>,
     /// What multiplied its loss sum.
     pub weight_seen: Option<Finite>,
-    /// Whether its backward really all-reduced.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sync: Option<bool>,
-    /// The gradient numerator.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gradient_sum: Option<Vector>,
+    /// The window.
+    pub window: Count,
 }
 
 /// A carried window and the clocks as they stood: the next manifest's `resume` but for `previous_receipt`, which is
