@@ -6,7 +6,7 @@ pub use timeline::timeline;
 use crate::align::EventStream;
 use crate::canonical::{CanonicalError, Count};
 use crate::finding::{self, Code, Findings, Folded};
-use crate::judge::{Declared, judge};
+use crate::judge::{self, Declared};
 use crate::manifest::contract::Contract;
 use crate::manifest::locate::{Wanted, locate};
 use crate::manifest::read::{self, RankDigest, RankStream, ReadError};
@@ -16,7 +16,7 @@ use crate::manifest::source::{SourceName, Sources};
 use crate::manifest::window::Indexed;
 use crate::manifest::{self, Layout, Opened};
 use crate::numeric::rounding::Arithmetic;
-use crate::receipt::document::{Detail, Input, Options, RankInput};
+use crate::receipt::document::{Detail, Input, Options, RankInput, Receipt};
 use crate::receipt::{Builder, Sealed};
 use crate::replay::{DEFAULT_TARGETS, Recipe, Request};
 use crate::report::Excerpt;
@@ -105,11 +105,11 @@ pub enum PipelineError {
     Canonical(#[from] CanonicalError),
 }
 
-/// A verified, violated or rejected run.
+/// A verified, violated or rejected run; one that is only looked at need not be sealed.
 #[derive(Debug)]
-pub struct Verified {
+pub struct Verified<R = Sealed> {
     /// The receipt.
-    pub sealed: Sealed,
+    pub sealed: R,
     /// Its findings with all the instances that were kept, in the receipt's order.
     pub findings: Vec<(Folded, Option<Code>)>,
     /// Where the run's parts stand, for showing places in files.
@@ -126,6 +126,20 @@ pub fn verify(
     inputs: &[SourceName],
     options: &VerifyOptions,
 ) -> Result<Verified, PipelineError> {
+    let Verified { sealed: receipt, findings, layout } = judge(sources, inputs, options)?;
+    Ok(Verified { sealed: Sealed::new(receipt)?, findings, layout })
+}
+
+/// Reads and judges one run, whose receipt has no hash: for a report, a third of the time that a long run takes is saved.
+///
+/// # Errors
+///
+/// As [`verify`].
+pub fn judge(
+    sources: &dyn Sources,
+    inputs: &[SourceName],
+    options: &VerifyOptions,
+) -> Result<Verified<Receipt>, PipelineError> {
     let Opened { contract, replay, resume, streams, mut findings, layout } =
         manifest::open_run(sources, inputs, options.partial)?;
     check_resume(resume.as_ref(), options.previous.as_ref(), &mut findings);
@@ -143,18 +157,18 @@ pub fn verify(
                 lists_windows: options.detail >= Detail::Windows,
                 progress: &*plan.progress,
             });
-            judge(declared, request, streams, findings, |judged, agrees| builder.window(judged, agrees))
+            judge::judge(declared, request, streams, findings, |judged, agrees| builder.window(judged, agrees))
         }
-        None => crate::judge::reject(streams, findings),
+        None => judge::reject(streams, findings),
     };
     let ranks = streams.into_iter().map(RankStream::digest).collect::<Result<Vec<_>, _>>()?;
     let input = match (&contract, judgement.facts()) {
         (Some(contract), Some(_)) => input(contract, resume.as_ref(), &replay, &ranks)?,
         _ => Input { raw_sha256: Some(read::raw_sha256(sources, inputs)?), ..Input::default() },
     };
-    let sealed = builder.seal(input, receipt_options(options), contract.as_ref(), &judgement)?;
+    let receipt = builder.receipt(input, receipt_options(options), contract.as_ref(), &judgement);
     let findings = finding::in_order(judgement.into_findings().into_folded());
-    Ok(Verified { sealed, findings, layout })
+    Ok(Verified { sealed: receipt, findings, layout })
 }
 
 impl EventStream for RankStream {
@@ -204,9 +218,9 @@ fn input(
 /// # Errors
 ///
 /// If a source can't be read any more.
-pub fn excerpts(
+pub fn excerpts<R>(
     sources: &dyn Sources,
-    verified: &Verified,
+    verified: &Verified<R>,
     renderer: &Renderer,
 ) -> Result<Vec<Vec<Excerpt>>, ReadError> {
     let instances: Vec<(usize, Wanted<'_>)> = verified

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::Serialize;
 
-/// Events of one rank in one window, by kind; the fields carry the events' tags. In the order of their names, for the
-/// reason that `receipt/document.rs` gives.
+/// Events of one rank in one window, by kind; the fields carry the events' tags.
+// In the order of their names, for the reason that `receipt/document.rs` gives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "each field counts the events of that tag")]

@@ -15,6 +15,7 @@ use crate::manifest::source::Sources;
 use crate::manifest::window::Indexed;
 use crate::manifest::window::RankWindow;
 use crate::manifest::window::Window;
+use crate::receipt::document::Receipt;
 use crate::report::timeline::Lane;
 use crate::report::timeline::Mark;
 use crate::report::timeline::ScaleAt;
@@ -36,15 +37,15 @@ const MARKS: usize = 256;
 /// # Errors
 ///
 /// If a source can't be read any more.
-pub fn timeline(
+pub fn timeline<R: AsRef<Receipt>>(
     sources: &dyn Sources,
     inputs: &[SourceName],
     partial: bool,
-    verified: &Verified,
+    verified: &Verified<R>,
     asked: Option<u64>,
 ) -> Result<Timeline, PipelineError> {
     let mut timeline = Timeline::default();
-    if !verified.sealed.receipt().eligible {
+    if !verified.sealed.as_ref().eligible {
         return Ok(timeline);
     }
     let Opened { contract, resume, streams, mut findings, .. } = manifest::open_run(sources, inputs, partial)?;
@@ -63,7 +64,7 @@ pub fn timeline(
 }
 
 /// Everything that was found at a place, with the worst of each code.
-fn faults(verified: &Verified) -> Vec<(Code, Place)> {
+fn faults<R>(verified: &Verified<R>) -> Vec<(Code, Place)> {
     let mut faults: Vec<(Code, Place)> = Vec::new();
     for (folded, _) in &verified.findings {
         let places = folded.instances.iter().map(|(place, _)| place).chain([&folded.place]);
@@ -74,7 +75,7 @@ fn faults(verified: &Verified) -> Vec<(Code, Place)> {
 }
 
 /// The window that was asked for, else those of the worst instances of the errors that no other finding explains.
-fn wanted(verified: &Verified, asked: Option<u64>) -> BTreeSet<u64> {
+fn wanted<R>(verified: &Verified<R>, asked: Option<u64>) -> BTreeSet<u64> {
     if let Some(asked) = asked {
         return BTreeSet::from([asked]);
     }

@@ -6,9 +6,7 @@ use super::document::{
 };
 use super::limitations;
 use super::number::count;
-use super::seal::Sealed;
 use super::window::{microbatch_report, window_report};
-use crate::canonical::CanonicalError;
 use crate::finding::{self, Code, Folded, Severity};
 use crate::judge::{Facts, Judgement};
 use crate::ledger::totals::TotalsReport;
@@ -44,18 +42,14 @@ impl Builder {
         }
     }
 
-    /// The receipt of a run that was read to its end.
-    ///
-    /// # Errors
-    ///
-    /// If a number in it is not canonical, which is a bug of ours and names the field.
-    pub fn seal(
+    /// The receipt of a run that was read to its end, not yet sealed.
+    pub fn receipt(
         self,
         input: Input,
         options: Options,
         contract: Option<&Contract>,
         judgement: &Judgement,
-    ) -> Result<Sealed, CanonicalError> {
+    ) -> Receipt {
         let findings = findings(judgement);
         let blank = Receipt {
             schema: ReceiptSchema::V1,
@@ -78,11 +72,10 @@ impl Builder {
             limitations: limitations::of_rejected(),
             receipt_sha256: None,
         };
-        let receipt = match (judgement.facts(), contract) {
+        match (judgement.facts(), contract) {
             (Some(facts), Some(contract)) => self.judged(blank, contract, facts),
             _ => blank,
-        };
-        Sealed::new(receipt)
+        }
     }
 
     fn judged(self, blank: Receipt, contract: &Contract, facts: &Facts) -> Receipt {

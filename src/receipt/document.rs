@@ -79,6 +79,12 @@ pub struct Receipt {
     pub receipt_sha256: Option<Digest>,
 }
 
+impl AsRef<Receipt> for Receipt {
+    fn as_ref(&self) -> &Receipt {
+        self
+    }
+}
+
 /// What made a receipt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -11,7 +11,11 @@ pub struct Sealed {
 
 impl Sealed {
     /// Seals a receipt, whatever hash it carries.
-    pub(super) fn new(receipt: Receipt) -> Result<Self, CanonicalError> {
+    ///
+    /// # Errors
+    ///
+    /// If a number in it is not canonical, which is a bug of ours and names the field.
+    pub(crate) fn new(receipt: Receipt) -> Result<Self, CanonicalError> {
         let unsealed = Receipt { receipt_sha256: None, ..receipt };
         let (bytes, digest) = canonical::seal(&unsealed, "receipt_sha256")?;
         Ok(Sealed { receipt: Receipt { receipt_sha256: Some(digest), ..unsealed }, bytes })
@@ -30,5 +34,11 @@ impl Sealed {
     /// Its RFC 8785 bytes, without a newline.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+}
+
+impl AsRef<Receipt> for Sealed {
+    fn as_ref(&self) -> &Receipt {
+        &self.receipt
     }
 }

@@ -28,14 +28,18 @@ pub(crate) fn run(args: &ExplainArgs, color: Color) -> Result<ExitCode, Failure>
             Err(finding) => refuse::refuse(&finding),
         };
     }
-    let run = Run::verify(&args.subjects, &args.read, Detail::Full)?;
-    let excerpts = run.excerpts(style)?;
-    // Only pictures need the events, which are in the manifest and not in the receipt.
-    let timeline = match args.format {
-        ExplainFormat::Html => Some(run.timeline(args.window)?),
-        ExplainFormat::Text | ExplainFormat::Markdown => None,
-    };
-    report(&run.shown(&excerpts), timeline.as_ref(), args, color)
+    match args.format {
+        // The page shows the receipt's hash, and pictures of events, which are in the manifest and not in the receipt.
+        ExplainFormat::Html => {
+            let run = Run::verify(&args.subjects, &args.read, Detail::Full)?;
+            let excerpts = run.excerpts(style)?;
+            report(&run.shown(&excerpts), Some(&run.timeline(args.window)?), args, color)
+        }
+        ExplainFormat::Text | ExplainFormat::Markdown => {
+            let run = Run::judge(&args.subjects, &args.read, Detail::Full)?;
+            report(&run.shown(&run.excerpts(style)?), None, args, color)
+        }
+    }
 }
 
 fn report(
