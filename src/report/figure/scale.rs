@@ -32,7 +32,8 @@ pub fn figure(timeline: &Timeline) -> Option<Figure> {
     let (low, high) = (low.floor() - 1.0, high.ceil() + 1.0);
     let first = columns.first().map_or(0.0, |column| column.window);
     let last = columns.last().map_or(0.0, |column| column.window);
-    let plot = Plot::new(HEIGHT, (first, last), (low, high));
+    // A window's step stands around its number.
+    let plot = Plot::new(HEIGHT, (first - 0.5, last + size as f64 - 0.5), (low, high));
     let step = ((high - low) / 6.0).ceil().max(1.0);
     let powers = (1..=6).map(|index| low + f64::from(index) * step).take_while(|power| *power <= high);
     let rows: Vec<(f64, String)> = powers.map(|power| (power, named(power))).collect();
@@ -40,7 +41,7 @@ pub fn figure(timeline: &Timeline) -> Option<Figure> {
     for (index, column) in columns.iter().enumerate() {
         let Some((low, high)) = column.scales else { continue };
         let next = columns.get(index + 1).map_or(column.window + size as f64, |next| next.window);
-        for (x, scale) in [(column.window, high), (column.window, low), (next, low)] {
+        for (x, scale) in [(column.window - 0.5, high), (column.window - 0.5, low), (next - 0.5, low)] {
             points.push(format!("{},{}", at(plot.x.at(x)), at(plot.y.at(log2(scale)))));
         }
     }
@@ -88,10 +89,10 @@ fn log2(value: f64) -> f64 {
     log10(value) / log10(2.0)
 }
 
-/// `65536`, and beyond that `2^20`.
+/// `65536`, and beyond what has room `2^25`.
 fn named(power: f64) -> String {
     match power {
-        power if (0.0..=16.0).contains(&power) => format!("{}", 1_u32 << power as u32),
+        power if (0.0..=24.0).contains(&power) => format!("{}", 1_u32 << power as u32),
         power => format!("2^{power}"),
     }
 }
