@@ -105,7 +105,7 @@ impl Plot {
     pub(super) fn name(&self, label: &str) -> Markup {
         let y = (TOP + self.height - BOTTOM) / 2.0;
         html! {
-            text.name x="14" y=(at(y)) text-anchor="middle" transform={ "rotate(-90 14 " (at(y)) ")" } { (label) }
+            text.name x="11" y=(at(y)) text-anchor="middle" transform={ "rotate(-90 11 " (at(y)) ")" } { (label) }
         }
     }
 

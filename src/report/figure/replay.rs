@@ -85,7 +85,7 @@ pub fn figure(drifts: &[RecipeDrift]) -> Option<Figure> {
             text.tick x=(at(place)) y=(at(end + 18.0)) text-anchor="middle" { "1e" (decade) }
         }
         text.name x=(at((BARS.0 + BARS.1) / 2.0)) y=(at(end + 38.0)) text-anchor="middle" {
-            "relative L2 distance from the full batch"
+            "relative L2 distance from the full batch (logarithmic)"
         }
     };
     let described = drifts.iter().map(|drift| {

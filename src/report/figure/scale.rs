@@ -36,7 +36,7 @@ pub fn figure(timeline: &Timeline) -> Option<Figure> {
     let plot = Plot::new(HEIGHT, (first - 0.5, last + size as f64 - 0.5), (low, high));
     let step = ((high - low) / 6.0).ceil().max(1.0);
     let powers = (1..=6).map(|index| low + f64::from(index) * step).take_while(|power| *power <= high);
-    let rows: Vec<(f64, String)> = powers.map(|power| (power, named(power))).collect();
+    let rows: Vec<(f64, String)> = powers.map(|power| (power, named(power, high))).collect();
     let mut points: Vec<String> = Vec::new();
     for (index, column) in columns.iter().enumerate() {
         let Some((low, high)) = column.scales else { continue };
@@ -49,7 +49,7 @@ pub fn figure(timeline: &Timeline) -> Option<Figure> {
     let drawing = html! {
         (plot.rows(&rows))
         (plot.columns(&plot.windows(), "window"))
-        (plot.name("loss scale S"))
+        (plot.name("loss scale S (logarithmic)"))
         polyline.first.line points=(points.join(" ")) {}
         @for column in columns.iter().filter(|column| column.skipped > 0) {
             g.cross transform={ "translate(" (at(plot.x.at(column.window))) " " (at(plot.y.at(low) - 8.0)) ")" } {
@@ -89,10 +89,10 @@ fn log2(value: f64) -> f64 {
     log10(value) / log10(2.0)
 }
 
-/// `65536`, and beyond what has room `2^25`.
-fn named(power: f64) -> String {
+/// `65536`, or `2^16` on an axis that goes beyond what has room.
+fn named(power: f64, high: f64) -> String {
     match power {
-        power if (0.0..=24.0).contains(&power) => format!("{}", 1_u32 << power as u32),
+        power if power >= 0.0 && high < 20.0 => format!("{}", 1_u32 << power as u32),
         power => format!("2^{power}"),
     }
 }
