@@ -21,6 +21,7 @@ use super::schedule;
 use super::schedule::Schedule;
 use super::timeline::Timeline;
 use super::visible;
+use super::words;
 use crate::receipt::document::Receipt;
 use crate::receipt::document::Verdict;
 use crate::rules::Rule;
@@ -106,8 +107,9 @@ pub fn rule(rule: &Rule) -> String {
 /// The schedules of a chain.
 pub fn schedule(schedule: &Schedule) -> String {
     let picture = figure::recompute::figure(schedule);
+    let title = format!("Recompute schedules of a chain of {}", words::count(schedule.depth, "step"));
     let body = maud::html! {
-        header { h1 { (picture.title) } }
+        header { h1 { (title) } }
         main {
             (picture.html())
             @for (index, section) in schedule::sections(schedule, None).iter().enumerate() {
@@ -115,7 +117,7 @@ pub fn schedule(schedule: &Schedule) -> String {
             }
         }
     };
-    whole(&picture.title, &body)
+    whole(&title, &body)
 }
 
 fn whole(title: &str, body: &Markup) -> String {
