@@ -55,7 +55,7 @@ pub struct ReplayPlan {
     pub recipes: Vec<Recipe>,
     /// Threads; they change no bit.
     pub threads: usize,
-    /// Is told how many of how many targets are done.
+    /// Is told how many of how many targets are done, those of the recipes among them.
     pub progress: Arc<dyn Fn(u64, u64) + Send + Sync>,
 }
 

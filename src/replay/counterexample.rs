@@ -49,6 +49,12 @@ impl Worst {
         Worst { windows, before: None }
     }
 
+    /// Targets that the recipes go through: every chosen window once to share its gradients, and once for each recipe.
+    pub fn targets(&self, plan: &Plan, recipes: &[Recipe]) -> u64 {
+        let chosen = plan.windows.iter().filter(|planned| self.windows.contains_key(&planned.script.window));
+        chosen.map(|planned| planned.script.targets() * (1 + recipes.len() as u64)).sum()
+    }
+
     /// Takes down what is needed of a window once its reference is known.
     pub fn observe(&mut self, planned: &Planned, reference: &Reference) {
         if let Some(slot) = self.windows.get_mut(&planned.script.window)
@@ -70,14 +76,23 @@ impl Worst {
     }
 
     /// Executes every recipe on every window; each is given where its gradient drifts most. What could not be run again
-    /// is told.
-    pub fn counterexamples(self, settings: Settings<'_>, mismatches: &mut Vec<WindowMismatch>) -> Vec<Counterexample> {
+    /// is told, and so is each window's number of targets whenever one pass over them is done.
+    pub fn counterexamples(
+        self,
+        settings: Settings<'_>,
+        mismatches: &mut Vec<WindowMismatch>,
+        mut executed: impl FnMut(u64),
+    ) -> Vec<Counterexample> {
         let mut found: BTreeMap<Recipe, Counterexample> = BTreeMap::new();
         for arranged in self.windows.into_values().flatten() {
             let mut refused = |seen: &[Seen]| mismatches.extend(WindowMismatch::of(arranged.script.window, seen));
+            let targets = arranged.script.targets();
             let shared = arranged.gradients(settings, &mut refused);
+            executed(targets);
             for &recipe in settings.recipes {
-                let Some(drift) = arranged.drift(recipe, settings, &shared, &mut refused) else { continue };
+                let drift = arranged.drift(recipe, settings, &shared, &mut refused);
+                executed(targets);
+                let Some(drift) = drift else { continue };
                 let counterexample = Counterexample { recipe, window: arranged.script.window, drift };
                 let further = |other: &Counterexample| drift.gradient.relative() > other.drift.gradient.relative();
                 if found.get(&recipe).is_none_or(further) {

@@ -44,13 +44,15 @@ pub struct Settings<'a> {
     pub threads: usize,
 }
 
-/// Executes the plan. `progress` is told how many of the plan's targets are done; it may be told by two threads.
-pub fn execute(settings: Settings<'_>, plan: &Plan, progress: impl Fn(u64) + Sync) -> Trace {
+/// Executes the plan. `progress` is told how many of how many targets are done, the plan's and then those of the recipes;
+/// it may be told by two threads.
+pub fn execute(settings: Settings<'_>, plan: &Plan, progress: impl Fn(u64, u64) + Sync) -> Trace {
+    let mut worst = Worst::of(plan);
+    let total = plan.targets().saturating_add(worst.targets(plan, settings.recipes));
     // The run is executed beside the full batch and by itself; a target is done when both have come to it.
     let twice = AtomicU64::new(0);
-    let executed = |targets: u64| progress((twice.fetch_add(targets, Relaxed) + targets) / 2);
+    let executed = |targets: u64| progress((twice.fetch_add(targets, Relaxed) + targets) / 2, total);
     executed(0);
-    let mut worst = Worst::of(plan);
     let (compared, alone) = std::thread::scope(|scope| {
         let alone = || left_alone(settings, &plan.windows, &executed);
         let concurrent = settings.threads > 1;
@@ -82,7 +84,13 @@ pub fn execute(settings: Settings<'_>, plan: &Plan, progress: impl Fn(u64) + Syn
         Err(_) => None,
     };
     mismatches.extend(alone.err());
-    let counterexamples = worst.counterexamples(settings, &mut mismatches);
+    let mut done = plan.targets();
+    let counterexamples = worst.counterexamples(settings, &mut mismatches, |targets| {
+        done += targets;
+        progress(done, total);
+    });
+    // What could not be executed is not to be waited for.
+    progress(total, total);
     mismatches.sort_by_key(|mismatch| mismatch.window);
     mismatches.dedup_by_key(|mismatch| mismatch.window);
     Trace {

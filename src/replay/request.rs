@@ -41,7 +41,7 @@ pub struct Request<'a> {
     pub threads: usize,
     /// Whether the report lists every window.
     pub lists_windows: bool,
-    /// Is told how many of how many targets are done.
+    /// Is told how many of how many targets are done, those of the recipes among them.
     pub progress: &'a (dyn Fn(u64, u64) + Sync),
 }
 
@@ -136,8 +136,7 @@ impl<'a> Replay<'a> {
             recipes: request.recipes,
             threads: request.threads,
         };
-        let total = plan.targets();
-        execute(settings, plan, |done| (request.progress)(done, total))
+        execute(settings, plan, request.progress)
     }
 }
 

@@ -10,6 +10,7 @@ use crate::report::layout::Section;
 use crate::report::layout::Table;
 use crate::report::layout::table::Cell;
 use crate::report::layout::text as layout;
+use crate::report::words;
 use serde::Serialize;
 
 /// The longest chain that is planned.
@@ -169,8 +170,17 @@ fn best_row(depth: u64) -> BestRow {
 
 /// Tables and curves for a terminal.
 pub fn text(schedule: &Schedule, style: Style) -> String {
+    layout::sections(&sections(schedule, Some(style.width)), style)
+}
+
+/// Tables, and curves of characters where there is a width for them.
+pub(super) fn sections(schedule: &Schedule, curves: Option<usize>) -> [Section; 3] {
     let Schedule { depth, store_all, .. } = *schedule;
-    let steps = if depth == 1 { "1 step".to_owned() } else { format!("{depth} steps") };
+    let steps = words::count(depth, "step");
+    let drawn = |section: Section, said: &str, name: &str, points: &[(u64, f64, String)]| match curves {
+        Some(width) => section.paragraph(said).with(Block::Figure(curve(name, points, width))),
+        None => section,
+    };
     let alive: Vec<_> =
         schedule.blocks.iter().map(|row| (row.block, row.alive as f64, row.alive.to_string())).collect();
     let runs: Vec<_> =
@@ -178,16 +188,16 @@ pub fn text(schedule: &Schedule, style: Style) -> String {
     let uniform = Section::new(format!("uniform blocks of {steps}: state model"))
         .paragraph(schedule.state_model)
         .paragraph(format!("Storing every state keeps {store_all} alive and makes no transition again."))
-        .with(Block::Table(state_table(&schedule.blocks)))
-        .paragraph("States alive at once, by block:")
-        .with(Block::Figure(curve("k", &alive, style.width)));
+        .with(Block::Table(state_table(&schedule.blocks)));
     let binomial = Section::new(format!("snapshots of {steps}: tape model"))
         .paragraph(schedule.tape_model)
-        .with(Block::Table(tape_table(&schedule.snapshots)))
-        .paragraph("Step runs in all, by snapshots:")
-        .with(Block::Figure(curve("s", &runs, style.width)));
+        .with(Block::Table(tape_table(&schedule.snapshots)));
     let best = Section::new("best integer block: state model").with(Block::Table(best_table(&schedule.best_blocks)));
-    layout::sections(&[uniform, binomial, best], style)
+    [
+        drawn(uniform, "States alive at once, by block:", "k", &alive),
+        drawn(binomial, "Step runs in all, by snapshots:", "s", &runs),
+        best,
+    ]
 }
 
 fn or_empty(counted: Option<u64>) -> Cell {

@@ -45,6 +45,47 @@ fn a_schedule_as_text() {
 }
 
 #[test]
+fn a_schedule_as_a_picture_by_itself() {
+    for arguments in ["--depth 1", "--depth 64", "--depth 65536", "--depth 64 --block 8 --snapshots 3"] {
+        let (picture, code) = receipt(&format!("schedule {arguments} --format svg"));
+        assert_eq!(code, 0);
+        if let Err(error) = uppsala::parse(&picture) {
+            panic!("no XML: {error}\n{picture}");
+        }
+        assert!(picture.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\""), "{picture}");
+        assert!(picture.contains("prefers-color-scheme: dark") && picture.contains("<desc"), "{picture}");
+        let without_namespace = picture.replace("http://www.w3.org/2000/svg", "");
+        for loading in ["http", "href", "url(", "@import", "<script"] {
+            assert!(!without_namespace.contains(loading), "{loading} in {picture}");
+        }
+    }
+}
+
+#[test]
+fn a_schedule_as_a_page_shows_what_the_table_holds() {
+    let arguments = "schedule --depth 64 --block 8 --snapshots 8";
+    let (page, code) = receipt(&format!("{arguments} --format html"));
+    assert_eq!(code, 0);
+    let row = &parsed(&format!("{arguments} --format json"))["blocks"][0];
+    let mark = format!("<title>k = 8: {} kept, {} extra forward steps</title>", row["alive"], row["transitions"]);
+    assert!(page.contains(&mark) && page.contains("<title>s = 8: 8 kept, 137 extra forward steps</title>"), "{page}");
+    assert_eq!((page.matches("<svg").count(), page.matches("<table").count()), (1, 3), "{page}");
+    assert!(!page.contains('█') && !page.contains("http:") && page.contains("default-src 'none'"), "{page}");
+}
+
+#[test]
+fn a_report_marks_the_plan_that_its_replay_used() {
+    let fixture = "fixtures/rules/GA703-recompute-mismatch/good.json";
+    let (page, code) = receipt(&format!("explain {fixture} --format html"));
+    assert_eq!(code, 0);
+    assert!(page.contains("What recomputing 3 blocks costs and keeps"), "{page}");
+    assert_eq!(page.matches("class=\"ring\"").count(), 1, "{page}");
+    assert!(page.contains("this replay's plan, k = 1, ") && page.contains("3 block runs were counted"), "{page}");
+    let (page, _) = receipt("explain fixtures/worked/readme.jsonl --format html");
+    assert!(!page.contains("id=\"recompute\""), "nothing was recomputed: {page}");
+}
+
+#[test]
 fn impossible_depths_are_usage() {
     for wrong in ["--depth 0", "--depth 65537", "--depth 8 --block 0", "--depth 8 --snapshots 0", ""] {
         assert_eq!(receipt(&format!("schedule {wrong}")).1, 2, "{wrong}");

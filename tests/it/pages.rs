@@ -34,7 +34,11 @@ fn the_loss_scale_and_the_replay_are_drawn() {
     let scale = description(&page, "scale");
     assert_eq!(scale, "The loss scale moves between 65536 and 262144; 2 skipped updates.");
     let replay = description(&page, "replay");
-    assert!(replay.starts_with("this run: gradient ") && replay.contains("; mean-of-means: gradient 0."), "{replay}");
+    assert!(
+        replay.starts_with("this run in window 1: gradient ")
+            && replay.contains("; mean-of-means in window 3: gradient 0."),
+        "{replay}"
+    );
 }
 
 #[test]

@@ -8,6 +8,7 @@ use receipt::pipeline::{ReplayPlan, Verified, VerifyOptions};
 use receipt::replay::Recipe;
 use receipt::replay::report::{ReplayReport, ReplayedWindow};
 use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
 
 fn replay(verified: &Verified) -> &ReplayReport {
     runs::receipt(verified).replay.as_ref().expect("a replay")
@@ -203,6 +204,35 @@ fn threads_change_no_bit() {
     let one = bytes(1);
     assert_eq!(one, bytes(2));
     assert_eq!(one, bytes(3));
+}
+
+/// What a plan's `progress` is told, in order.
+fn told(plan: ReplayPlan, manifest: &Value) -> Vec<(u64, u64)> {
+    let told = Arc::new(Mutex::new(vec![]));
+    let heard = Arc::clone(&told);
+    let progress = Arc::new(move |done, total| heard.lock().expect("a list").push((done, total)));
+    with_plan(manifest, ReplayPlan { progress, ..plan });
+    let told = told.lock().expect("a list");
+    told.clone()
+}
+
+#[test]
+fn progress_is_at_its_end_when_the_recipes_are() {
+    let manifest = run(json!({}), &[&[&[3, 6]], &[&[2, 2]]]);
+    let plan = || ReplayPlan { threads: 1, ..ReplayPlan::default() };
+    let recipes = plan().recipes.len() as u64;
+    let heard = told(plan(), &manifest);
+    let total = 13 * (1 + 1 + recipes);
+    assert!(heard.iter().all(|(_, of)| *of == total) && heard.is_sorted(), "{heard:?}");
+    let before_the_end = heard.iter().filter(|(done, _)| *done < total).count() as u64;
+    assert!(before_the_end > 2 * recipes, "every recipe counts on both windows: {heard:?}");
+    assert_eq!(heard.last(), Some(&(total, total)));
+    let alone = told(ReplayPlan { recipes: vec![], ..plan() }, &manifest);
+    assert_eq!(
+        alone.last(),
+        Some(&(26, 26)),
+        "without recipes the gradients that they share are still made: {alone:?}"
+    );
 }
 
 /// Gradients that are still multiplied by S overflow binary16 beyond 65504, in the run and in the full batch alike.

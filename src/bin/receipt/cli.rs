@@ -246,7 +246,7 @@ pub(crate) struct ScheduleArgs {
     pub(crate) snapshots: Option<u64>,
     /// What to print.
     #[arg(long, value_enum, default_value = "text")]
-    pub(crate) format: PlainFormat,
+    pub(crate) format: ScheduleFormat,
 }
 
 #[derive(Args, Debug)]
@@ -265,6 +265,19 @@ pub(crate) struct DiffArgs {
     /// What to write.
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: PlainFormat,
+}
+
+/// What a schedule is printed as.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ScheduleFormat {
+    /// Tables and curves of characters.
+    Text,
+    /// For programs.
+    Json,
+    /// The picture alone, as a file by itself.
+    Svg,
+    /// The picture and the tables, as one file.
+    Html,
 }
 
 /// For people or for programs.

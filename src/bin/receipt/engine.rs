@@ -1,5 +1,5 @@
 //! `receipt schedule` and `receipt selfcheck`: the engine by itself, without a manifest.
-use crate::cli::{Color, ScheduleArgs, SelfcheckArgs};
+use crate::cli::{Color, ScheduleArgs, ScheduleFormat, SelfcheckArgs};
 use crate::failure::Failure;
 use crate::output;
 use crate::terminal;
@@ -10,7 +10,13 @@ use std::process::ExitCode;
 
 pub(crate) fn schedule(args: &ScheduleArgs, color: Color) -> Result<ExitCode, Failure> {
     let schedule = Schedule::new(args.depth, args.block, args.snapshots);
-    output::document(args.format, &schedule, |schedule| report::schedule::text(schedule, terminal::style(color)))?;
+    let printed = match args.format {
+        ScheduleFormat::Text => report::schedule::text(&schedule, terminal::style(color)),
+        ScheduleFormat::Json => report::json::pretty(&schedule),
+        ScheduleFormat::Svg => report::figure::recompute::figure(&schedule).svg(),
+        ScheduleFormat::Html => report::html::schedule(&schedule),
+    };
+    output::print(printed.as_bytes()).map_err(Failure::Print)?;
     Ok(ExitCode::SUCCESS)
 }
 

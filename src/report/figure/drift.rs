@@ -80,7 +80,7 @@ pub fn figure(receipt: &Receipt) -> Option<Figure> {
         g transform={ "translate(0 " (LEGEND) ")" } {
             (plot.rows(&rows(low, high, has_infinite)))
             (plot.columns(&plot.windows(), "window"))
-            (plot.name("relative drift"))
+            (plot.name("relative drift (logarithmic)"))
             polyline.limit points=(points(&plot, &columns, height)) {}
             @for (index, series) in SERIES.iter().enumerate() {
                 g class={ "marks " (series.class) } {

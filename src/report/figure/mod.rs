@@ -6,13 +6,20 @@ mod buckets;
 pub mod drift;
 pub mod lanes;
 mod plot;
+pub mod recompute;
 pub mod replay;
 pub mod scale;
 pub mod shares;
 
+use super::Style;
+use super::layout;
 use super::visible;
 use maud::Markup;
+use maud::PreEscaped;
 use maud::html;
+
+/// Colours and marks, for a page that holds pictures and for a picture by itself.
+pub(super) const STYLE: &str = include_str!("figure.css");
 
 /// Columns of the drawing area of every picture.
 const WIDTH: f64 = 760.0;
@@ -35,6 +42,32 @@ pub struct Figure {
 }
 
 impl Figure {
+    /// As a file by itself, with its title above and its caption below.
+    pub fn svg(&self) -> String {
+        const ABOVE: f64 = 34.0;
+        const LINE: f64 = 17.0;
+        const COLUMNS: usize = 118;
+        let caption = layout::text::paragraph(&self.caption.as_str().into(), Style::plain(COLUMNS));
+        let lines: Vec<&str> = caption.lines().collect();
+        let below = ABOVE + self.height + LINE;
+        let height = below + LINE * lines.len() as f64;
+        let drawn = html! {
+            svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="title description"
+                viewBox={ "0 0 " (WIDTH) " " (at(height)) } width=(WIDTH) height=(at(height)) {
+                title id="title" { (text(&self.title)) }
+                desc id="description" { (text(&self.description)) }
+                style { (PreEscaped(STYLE)) }
+                rect.ground width=(WIDTH) height=(at(height)) {}
+                text.title x="14" y="22" { (text(&self.title)) }
+                g transform={ "translate(0 " (ABOVE) ")" } { (self.drawing) }
+                @for (index, line) in lines.iter().enumerate() {
+                    text.note x="14" y=(at(below + LINE * index as f64)) { (line) }
+                }
+            }
+        };
+        drawn.into_string() + "\n"
+    }
+
     /// As a `<figure>`.
     pub fn html(&self) -> Markup {
         let (title, description) = (format!("{}-title", self.id), format!("{}-description", self.id));

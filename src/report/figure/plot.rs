@@ -84,12 +84,18 @@ impl Plot {
 
     /// The horizontal axis with its ticks.
     pub(super) fn columns(&self, ticks: &[f64], label: &str) -> Markup {
+        let ticks: Vec<(f64, String)> = ticks.iter().map(|tick| (*tick, number::ratio(*tick))).collect();
+        self.columns_named(&ticks, label)
+    }
+
+    /// The horizontal axis with ticks that have names of their own.
+    pub(super) fn columns_named(&self, ticks: &[(f64, String)], label: &str) -> Markup {
         let y = self.height - BOTTOM;
         html! {
             line.axis x1=(at(LEFT)) x2=(at(WIDTH - RIGHT)) y1=(at(y)) y2=(at(y)) {}
-            @for tick in ticks {
+            @for (tick, name) in ticks {
                 line.axis x1=(at(self.x.at(*tick))) x2=(at(self.x.at(*tick))) y1=(at(y)) y2=(at(y + 5.0)) {}
-                text.tick x=(at(self.x.at(*tick))) y=(at(y + 18.0)) text-anchor="middle" { (number::ratio(*tick)) }
+                text.tick x=(at(self.x.at(*tick))) y=(at(y + 18.0)) text-anchor="middle" { (name) }
             }
             text.name x=(at((LEFT + WIDTH - RIGHT) / 2.0)) y=(at(self.height - 8.0)) text-anchor="middle" { (label) }
         }
@@ -99,7 +105,7 @@ impl Plot {
     pub(super) fn name(&self, label: &str) -> Markup {
         let y = (TOP + self.height - BOTTOM) / 2.0;
         html! {
-            text.name x="14" y=(at(y)) text-anchor="middle" transform={ "rotate(-90 14 " (at(y)) ")" } { (label) }
+            text.name x="11" y=(at(y)) text-anchor="middle" transform={ "rotate(-90 11 " (at(y)) ")" } { (label) }
         }
     }
 

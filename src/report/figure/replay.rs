@@ -22,6 +22,8 @@ const BARS: (f64, f64) = (210.0, 600.0);
 pub struct RecipeDrift {
     /// Its name.
     pub recipe: String,
+    /// The window in which it drifts most.
+    pub window: u64,
     /// ‖g − reference‖₂ / ‖reference‖₂ of the gradient that the optimizer consumes.
     pub gradient_relative_l2: f64,
     /// Cosine between the two, where both have a direction.
@@ -32,20 +34,23 @@ pub struct RecipeDrift {
 
 /// What a receipt's replay tells of recipes: the run's own worst window first.
 pub fn drifts(replay: &ReplayReport) -> Vec<RecipeDrift> {
-    let drift = |recipe: &str, gradient: Option<Finite>, cosine: Option<Finite>, weights: Option<Finite>| {
-        Some(RecipeDrift {
-            recipe: recipe.to_owned(),
-            gradient_relative_l2: gradient?.get(),
-            cosine: cosine.map(Finite::get),
-            weights_relative_l2: weights.map(Finite::get),
-        })
-    };
+    let drift =
+        |recipe: &str, window: u64, gradient: Option<Finite>, cosine: Option<Finite>, weights: Option<Finite>| {
+            Some(RecipeDrift {
+                recipe: recipe.to_owned(),
+                window,
+                gradient_relative_l2: gradient?.get(),
+                cosine: cosine.map(Finite::get),
+                weights_relative_l2: weights.map(Finite::get),
+            })
+        };
     let own = replay.worst.as_ref().and_then(|worst| {
         let gradient = worst.gradient.as_ref()?;
-        drift("this run", gradient.relative, gradient.cosine, worst.weights.relative)
+        drift("this run", worst.window.get(), gradient.relative, gradient.cosine, worst.weights.relative)
     });
     let others = replay.counterexamples.iter();
-    let others = others.filter_map(|each| drift(&each.recipe, each.gradient, each.cosine, each.weights));
+    let others =
+        others.filter_map(|each| drift(&each.recipe, each.window.get(), each.gradient, each.cosine, each.weights));
     own.into_iter().chain(others).collect()
 }
 
@@ -80,12 +85,17 @@ pub fn figure(drifts: &[RecipeDrift]) -> Option<Figure> {
             text.tick x=(at(place)) y=(at(end + 18.0)) text-anchor="middle" { "1e" (decade) }
         }
         text.name x=(at((BARS.0 + BARS.1) / 2.0)) y=(at(end + 38.0)) text-anchor="middle" {
-            "relative L2 distance from the full batch"
+            "relative L2 distance from the full batch (logarithmic)"
         }
     };
     let described = drifts.iter().map(|drift| {
         let cosine = drift.cosine.map_or(String::new(), |cosine| format!(", cosine {}", number::near_one(cosine)));
-        format!("{}: gradient {}{cosine}", drift.recipe, number::ratio(drift.gradient_relative_l2))
+        format!(
+            "{} in window {}: gradient {}{cosine}",
+            drift.recipe,
+            drift.window,
+            number::ratio(drift.gradient_relative_l2)
+        )
     });
     Some(Figure {
         id: "replay".to_owned(),
@@ -103,7 +113,8 @@ pub fn figure(drifts: &[RecipeDrift]) -> Option<Figure> {
 fn row(drift: &RecipeDrift, y: f64, x: impl Fn(f64) -> f64) -> Markup {
     let end = x(drift.gradient_relative_l2).max(drift.weights_relative_l2.map_or(0.0, &x));
     html! {
-        text.label x=(at(BARS.0 - 10.0)) y=(at(y + 19.0)) text-anchor="end" { (text(&drift.recipe)) }
+        text.label x=(at(BARS.0 - 10.0)) y=(at(y + 14.0)) text-anchor="end" { (text(&drift.recipe)) }
+        text.note x=(at(BARS.0 - 10.0)) y=(at(y + 27.0)) text-anchor="end" { "window " (drift.window) }
         rect.bar x=(at(BARS.0)) y=(at(y + 4.0)) width=(at(x(drift.gradient_relative_l2) - BARS.0)) height="12" {}
         @if let Some(weights) = drift.weights_relative_l2 {
             rect.bar.light x=(at(BARS.0)) y=(at(y + 17.0)) width=(at(x(weights) - BARS.0)) height="9" {}
@@ -122,6 +133,7 @@ mod tests {
     fn drift(recipe: &str, gradient: f64) -> RecipeDrift {
         RecipeDrift {
             recipe: recipe.to_owned(),
+            window: 7,
             gradient_relative_l2: gradient,
             cosine: Some(0.98),
             weights_relative_l2: Some(gradient / 100.0),
@@ -138,7 +150,7 @@ mod tests {
             .collect();
         assert!(widths.len() == 2 && widths[0] > widths[1] && widths[1] > 0.0, "{widths:?} of {page}");
         assert!(page.contains("&lt;b&gt;\\u{1b}") && !page.contains("<b>"), "{page}");
-        assert!(page.contains("mean-of-means: gradient 0.3, cosine 0.98"), "{page}");
+        assert!(page.contains("mean-of-means in window 7: gradient 0.3, cosine 0.98"), "{page}");
         assert!(super::figure(&[]).is_none());
     }
 }

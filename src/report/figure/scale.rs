@@ -32,15 +32,16 @@ pub fn figure(timeline: &Timeline) -> Option<Figure> {
     let (low, high) = (low.floor() - 1.0, high.ceil() + 1.0);
     let first = columns.first().map_or(0.0, |column| column.window);
     let last = columns.last().map_or(0.0, |column| column.window);
-    let plot = Plot::new(HEIGHT, (first, last), (low, high));
+    // A window's step stands around its number.
+    let plot = Plot::new(HEIGHT, (first - 0.5, last + size as f64 - 0.5), (low, high));
     let step = ((high - low) / 6.0).ceil().max(1.0);
     let powers = (1..=6).map(|index| low + f64::from(index) * step).take_while(|power| *power <= high);
-    let rows: Vec<(f64, String)> = powers.map(|power| (power, named(power))).collect();
+    let rows: Vec<(f64, String)> = powers.map(|power| (power, named(power, high))).collect();
     let mut points: Vec<String> = Vec::new();
     for (index, column) in columns.iter().enumerate() {
         let Some((low, high)) = column.scales else { continue };
         let next = columns.get(index + 1).map_or(column.window + size as f64, |next| next.window);
-        for (x, scale) in [(column.window, high), (column.window, low), (next, low)] {
+        for (x, scale) in [(column.window - 0.5, high), (column.window - 0.5, low), (next - 0.5, low)] {
             points.push(format!("{},{}", at(plot.x.at(x)), at(plot.y.at(log2(scale)))));
         }
     }
@@ -48,7 +49,7 @@ pub fn figure(timeline: &Timeline) -> Option<Figure> {
     let drawing = html! {
         (plot.rows(&rows))
         (plot.columns(&plot.windows(), "window"))
-        (plot.name("loss scale S"))
+        (plot.name("loss scale S (logarithmic)"))
         polyline.first.line points=(points.join(" ")) {}
         @for column in columns.iter().filter(|column| column.skipped > 0) {
             g.cross transform={ "translate(" (at(plot.x.at(column.window))) " " (at(plot.y.at(low) - 8.0)) ")" } {
@@ -88,10 +89,10 @@ fn log2(value: f64) -> f64 {
     log10(value) / log10(2.0)
 }
 
-/// `65536`, and beyond that `2^20`.
-fn named(power: f64) -> String {
+/// `65536`, or `2^16` on an axis that goes beyond what has room.
+fn named(power: f64, high: f64) -> String {
     match power {
-        power if (0.0..=16.0).contains(&power) => format!("{}", 1_u32 << power as u32),
+        power if power >= 0.0 && high < 20.0 => format!("{}", 1_u32 << power as u32),
         power => format!("2^{power}"),
     }
 }

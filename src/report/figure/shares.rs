@@ -17,7 +17,7 @@ const ABOVE: f64 = 44.0;
 const BELOW: f64 = 42.0;
 
 /// Where bars begin and end.
-const BARS: (f64, f64) = (190.0, 650.0);
+const BARS: (f64, f64) = (190.0, 560.0);
 
 /// What one target of a microbatch counted for, as a multiple of its fair share.
 struct Row<'a> {
@@ -104,10 +104,11 @@ fn drawing(rows: &[Row<'_>]) -> Markup {
                 @if let Some(share) = row.of_means {
                     rect.outline x=(at(BARS.0)) y=(at(y + 2.0)) width=(at(x(share) - BARS.0)) height="21" {}
                 }
-                text.value x=(at(x(row.seen.unwrap_or(0.0).max(row.of_means.unwrap_or(0.0))) + 8.0)) y=(at(y + 17.0)) {
-                    @match row.seen {
-                        Some(share) => { "× " (number::significant(share, 4)) },
-                        None => { "not recorded" },
+                // Beyond the bars and the line, so that it covers neither.
+                text.value x=(at(x(row.seen.unwrap_or(0.0).max(row.of_means.unwrap_or(0.0)).max(1.0)) + 8.0)) y=(at(y + 17.0)) {
+                    (seen(row))
+                    @if let Some(share) = row.of_means {
+                        tspan.aside { ", means × " (number::significant(share, 4)) }
                     }
                 }
             }
@@ -130,6 +131,10 @@ fn legend() -> Markup {
         rect.outline x=(at(WIDTH - 122.0)) y="23" width="16" height="11" {}
         text.legend x=(at(WIDTH - 100.0)) y="33" { "mean of means" }
     }
+}
+
+fn seen(row: &Row<'_>) -> String {
+    row.seen.map_or("not recorded".to_owned(), |share| format!("seen × {}", number::significant(share, 4)))
 }
 
 /// Whether a weight is off by more than a hundredth: less is not to be seen.

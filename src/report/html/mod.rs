@@ -17,8 +17,11 @@ use super::layout::Section;
 use super::layout::html;
 use super::layout::prose;
 use super::page;
+use super::schedule;
+use super::schedule::Schedule;
 use super::timeline::Timeline;
 use super::visible;
+use super::words;
 use crate::receipt::document::Receipt;
 use crate::receipt::document::Verdict;
 use crate::rules::Rule;
@@ -26,7 +29,7 @@ use maud::DOCTYPE;
 use maud::Markup;
 use maud::PreEscaped;
 
-/// The style sheet, within the page.
+/// The page's style sheet, after that of its pictures.
 const STYLE: &str = include_str!("page.css");
 
 /// Nothing is loaded and nothing is run, whatever might have been smuggled in.
@@ -101,6 +104,22 @@ pub fn rule(rule: &Rule) -> String {
     whole(&format!("{} {}", rule.code, rule.code.name()), &body)
 }
 
+/// The schedules of a chain.
+pub fn schedule(schedule: &Schedule) -> String {
+    let picture = figure::recompute::figure(schedule);
+    let title = format!("Recompute schedules of a chain of {}", words::count(schedule.depth, "step"));
+    let body = maud::html! {
+        header { h1 { (title) } }
+        main {
+            (picture.html())
+            @for (index, section) in schedule::sections(schedule, None).iter().enumerate() {
+                (html::section(section, &format!("part-{index}"), &Markup::default()))
+            }
+        }
+    };
+    whole(&title, &body)
+}
+
 fn whole(title: &str, body: &Markup) -> String {
     let page = maud::html! {
         (DOCTYPE)
@@ -111,7 +130,7 @@ fn whole(title: &str, body: &Markup) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(figure::STYLE)) (PreEscaped(STYLE)) }
             }
             body { (body) }
         }
@@ -128,7 +147,11 @@ fn below(question: Question, receipt: &Receipt, window: Option<u64>, timeline: O
         }
         Question::Where => vec![timeline.and_then(figure::lanes::figure)],
         Question::Execution => {
-            vec![receipt.replay.as_ref().and_then(|replay| figure::replay::figure(&figure::replay::drifts(replay)))]
+            let replay = receipt.replay.as_ref();
+            vec![
+                replay.and_then(|replay| figure::replay::figure(&figure::replay::drifts(replay))),
+                replay.and_then(figure::recompute::of_replay),
+            ]
         }
         // Nothing is wrong, so there is no place to look at first.
         Question::Evidence if receipt.findings.is_empty() => vec![timeline.and_then(figure::lanes::figure)],
