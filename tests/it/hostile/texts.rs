@@ -81,7 +81,7 @@ fn numbers() {
 fn a_rank_that_no_receipt_can_hold() {
     let rank = r#""rank":90071992547409930"#;
     let lines = lines(&[r#"{"backw"#]).replace(r#""rank":0"#, rank);
-    is_refused(&lines, "GA105", 1, 54);
+    is_refused(&lines, "GA105", 1, 55);
     let contract = &HEADER[HEADER.find(r#""contract""#).expect("a contract")..HEADER.len() - 1];
     let document = format!(
         r#"{{"schema":"accumulation/rank-manifest/1",{contract},"ranks":[{{{rank},"events":["zero_grad",{{"backw":0}}]}}]}}"#
