@@ -38,7 +38,8 @@ pub struct ReplayReport {
     pub targets: Count,
     /// Windows that were not executed, by why.
     pub not_replayed: Vec<NotReplayed>,
-    /// The window whose gradient is furthest off, as a multiple of what is allowed.
+    /// The window whose gradient is furthest off relative to the full batch's, or, where each agrees, as a multiple of what
+    /// is allowed.
     pub worst: Option<ReplayedWindow>,
     /// By window; null at `--detail summary`.
     pub windows: Option<Vec<ReplayedWindow>>,
@@ -212,7 +213,7 @@ impl ReplayReport {
         let report = |window: &WindowTrace| replayed(window, tensors);
         let judged = trace.windows.len() as u64;
         let worst = trace.windows.iter().filter(|window| window.gradient.is_some() && !window.overflowed);
-        let worst = worst.reduce(|worst, window| if excess(window) > excess(worst) { window } else { worst });
+        let worst = worst.reduce(|worst, window| if distance(window) > distance(worst) { window } else { worst });
         let chosen = plan.windows.iter().filter(|planned| planned.is_judged).count() as u64;
         let (left, refused) = (plan.eligible.saturating_sub(chosen), chosen - judged);
         let refused = NotReplayed { reason: REFUSED.to_owned(), windows: count(refused) };
@@ -268,10 +269,11 @@ impl ReplayReport {
     }
 }
 
-/// How far the gradient is off, as a multiple of what is allowed.
-fn excess(window: &WindowTrace) -> f64 {
+/// By what the worst window is found: one that is off by how far, as GA701 says it, and any other by how much of what is
+/// allowed it takes.
+fn distance(window: &WindowTrace) -> (Option<f64>, f64) {
     let off = window.gradient.map_or(0.0, |gradient| gradient.consumed.l2);
-    if off == 0.0 { 0.0 } else { off / window.allowed }
+    (window.off(), if off == 0.0 { 0.0 } else { off / window.allowed })
 }
 
 fn replayed(window: &WindowTrace, tensors: &[Named]) -> ReplayedWindow {

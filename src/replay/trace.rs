@@ -131,6 +131,12 @@ impl WindowTrace {
         self.gradient.as_ref().is_none_or(|gradient| gradient.consumed.l2 <= self.allowed)
     }
 
+    /// How far a consumed gradient is off that is not the full batch's, as a part of that one's length.
+    pub fn off(&self) -> Option<f64> {
+        let gradient = self.gradient.filter(|_| !self.gradient_agrees())?;
+        Some(gradient.consumed.relative().unwrap_or(f64::MAX))
+    }
+
     /// Whether steps and loss scale are what the contract's clock has.
     pub fn clocks_agree(&self) -> bool {
         self.steps[0] == self.steps[1] && self.scale.is_none_or(|scale| scale.run == scale.reference)

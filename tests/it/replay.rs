@@ -120,7 +120,9 @@ fn faults_that_change_the_update_show_a_drift_and_name_their_cause() {
         let own = findings.iter().find(|finding| finding.code == Code::GA701).expect("GA701 fires");
         assert_eq!((own.caused_by, own.severity), (Some(cause), Severity::Error), "{name}");
         assert!(worst(&verified) > least, "{name}: {}", worst(&verified));
-        assert!(own.place.event.is_some() && own.place.window.is_some(), "{name}: it has a line");
+        assert!(own.place.event.is_some(), "{name}: it has a line");
+        let furthest = replay(&verified).worst.as_ref().map(|worst| worst.window.get());
+        assert_eq!(own.place.window, furthest, "{name}: the finding and the replay name one window");
     }
 }
 

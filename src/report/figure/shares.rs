@@ -13,7 +13,7 @@ use maud::html;
 
 /// Height of a row, of what stands above them, and of the axis below.
 const ROW: f64 = 26.0;
-const ABOVE: f64 = 44.0;
+const ABOVE: f64 = 58.0;
 const BELOW: f64 = 42.0;
 
 /// Where bars begin and end.
@@ -120,16 +120,24 @@ fn drawing(rows: &[Row<'_>]) -> Markup {
         }
         text.name x=(at((BARS.0 + BARS.1) / 2.0)) y=(at(end + 37.0)) text-anchor="middle" { "weight of one target ÷ fair share" }
         line.axis x1=(at(BARS.0)) x2=(at(BARS.0)) y1=(at(ABOVE)) y2=(at(end + 4.0)) {}
-        (legend())
+        (legend(rows))
     }
 }
 
-fn legend() -> Markup {
+/// A swatch for each kind of bar that there is.
+fn legend(rows: &[Row<'_>]) -> Markup {
+    let seen = |off| rows.iter().filter_map(|row| row.seen).any(|share| is_off(share) == off);
+    let kinds = [
+        ("bar", "seen", seen(false)),
+        ("bar off", "seen, off", seen(true)),
+        ("outline", "mean of means", rows.iter().any(|row| row.of_means.is_some())),
+    ];
     html! {
-        rect.bar x=(at(WIDTH - 122.0)) y="6" width="16" height="11" {}
-        text.legend x=(at(WIDTH - 100.0)) y="16" { "seen" }
-        rect.outline x=(at(WIDTH - 122.0)) y="23" width="16" height="11" {}
-        text.legend x=(at(WIDTH - 100.0)) y="33" { "mean of means" }
+        @for (index, (class, name, _)) in kinds.into_iter().filter(|(_, _, is_there)| *is_there).enumerate() {
+            @let y = 6.0 + 17.0 * index as f64;
+            rect class=(class) x=(at(WIDTH - 122.0)) y=(at(y)) width="16" height="11" {}
+            text.legend x=(at(WIDTH - 100.0)) y=(at(y + 10.0)) { (name) }
+        }
     }
 }
 

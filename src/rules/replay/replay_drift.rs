@@ -31,15 +31,8 @@ fn check(trace: &Trace, findings: &mut Findings) {
     for window in trace.windows.iter().filter(|window| !window.agrees()) {
         let place = Place { rank: window.place.map(|(rank, _)| rank), event: window.place.map(|(_, event)| event), ..Place::default() };
         let finding = Finding::new(Code::GA701, place.in_window(window.window), message(window));
-        findings.report(finding.with_magnitude(magnitude(window)));
-    }
-}
-
-/// A gradient that is off counts for more than a clock, and more the further it is off.
-fn magnitude(window: &WindowTrace) -> f64 {
-    match &window.gradient {
-        Some(gradient) if !window.gradient_agrees() => gradient.consumed.relative().unwrap_or(f64::MAX),
-        _ => 0.0,
+        // A gradient that is off counts for more than a clock, and more the further it is off.
+        findings.report(finding.with_magnitude(window.off().unwrap_or(0.0)));
     }
 }
 
