@@ -36,6 +36,11 @@ class Journal:
                 ) from error
             self.append([header])
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it can be appended to."""
+        return self._file >= 0
+
     def append(self, lines: Iterable[str]) -> None:
         """Writes lines, each without its newline, in one piece."""
         rest = memoryview("".join(line + "\n" for line in lines).encode("ascii"))

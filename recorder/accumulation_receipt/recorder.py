@@ -38,7 +38,7 @@ class Recorder:
 
     Args:
         path: the file, one a rank; ``.jsonl`` by custom. It must not exist, unless ``append``.
-        contract: what is declared before the run, equal on all ranks (wire format, section 3);
+        contract: what is declared before the run, equal on all ranks (``receipt schema microbatches``);
             :func:`~accumulation_receipt.presets.contract_for` makes one.
         rank: data-parallel rank, 0 .. world_size.
         append: go on with a file after a restart; the next thing to record is then :meth:`restore`.
@@ -353,6 +353,8 @@ class Recorder:
     def _note(self, event: str, fields: Mapping[str, Any]) -> None:
         if os.getpid() != self._process:
             return  # A forked data-loading worker holds a copy of this recorder.
+        if not self._journal.is_open:
+            raise RecorderError(f"{event}: the recorder of {self._journal.path} is closed")
         if self._must_restore:
             raise RecorderError("this file goes on after a restart: call restore() with the saved state first")
         kept = {name: later(_shaped(event, name, value)) for name, value in fields.items() if value is not None}
@@ -361,7 +363,13 @@ class Recorder:
         self._pending.append((event, kept))
 
     def record_backward(self, **fields: Any) -> None:
-        """Notes a backward of the open window; its id is ``r<rank>-m<count>``."""
+        """Notes a backward of the open window; its id is ``r<rank>-m<count>``.
+
+        Args:
+            fields: those of the ``backward`` event, but for ``window`` and ``microbatch``, which the recorder counts.
+        """
+        if given := {"window", "microbatch"} & fields.keys():
+            raise RecorderError(f"{', '.join(sorted(given))}: the recorder counts windows and names microbatches itself")
         if self._backwards >= limits.MICROBATCHES_OF_A_WINDOW:
             raise Refused(f"window {self._window}: beyond the limit of {limits.MICROBATCHES_OF_A_WINDOW} microbatches")
         needs_sync = self.contract["world_size"] > 1 and "sync" not in self.contract.get("unobserved", ())

@@ -36,6 +36,24 @@ class Windows(InFolder):
         self.assertEqual(events[6], {"optimizer_step": {"window": 1, "outcome": "applied", "learning_rate": 0.1}})
         self.assertEqual(self.lines()[0]["contract"], CONTRACT)
 
+    def test_nothing_is_recorded_after_the_end(self) -> None:
+        recorder = Recorder(self.path, CONTRACT)
+        window(recorder, [3, 6])
+        recorder.close()
+        whole = self.path.read_bytes()
+        for late in (recorder.zero_grad, recorder.optimizer_step, lambda: recorder.record_backward(valid_targets=1)):
+            with self.assertRaisesRegex(RecorderError, "is closed"):
+                late()
+        recorder.close()
+        self.assertEqual(self.path.read_bytes(), whole)
+
+    def test_windows_are_counted_here(self) -> None:
+        with Recorder(self.path, CONTRACT) as recorder:
+            with self.assertRaisesRegex(RecorderError, "microbatch, window: the recorder counts"):
+                recorder.record_backward(window=3, microbatch="mine", valid_targets=3, loss_sum=1.0)
+            window(recorder, [3, 6])
+        self.assertEqual([each["backward"]["window"] for each in self.events() if "backward" in each], [0, 0])
+
     def test_one_write_a_window(self) -> None:
         recorder = Recorder(self.path, CONTRACT)
         with mock.patch("os.write", side_effect=os.write) as write:
