@@ -24,6 +24,8 @@ rule! {
     /// Call backward on `loss_sum * c / N`: N the valid targets of the whole window over all microbatches and ranks,
     /// counted after the shift, c the number of ranks where gradients are averaged over ranks and 1 where they are
     /// summed. The diagnosis of `receipt explain` says which known recipe the recorded weights follow instead.
+    ///
+    /// Numbers that were rounded on their way into the recording look like another objective: record all their digits.
     GA203, Check::Window(check)
 }
 

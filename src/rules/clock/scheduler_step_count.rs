@@ -21,7 +21,8 @@ rule! {
     /// the first rate for ever. The loss curve looks plausible each time.
     ///
     /// ## What to do
-    /// `scheduler.step()` belongs inside the `if` that calls `optimizer.step()`.
+    /// `scheduler.step()` belongs inside the `if` that calls `optimizer.step()`. A loop that has no scheduler declares none:
+    /// it leaves `scheduler` out of the contract (`scheduler=None` in the recorder's `contract_for`).
     ///
     /// If your library multiplies ticks (Accelerate's prepared scheduler takes one per process), either declare that as
     /// `ticks`, with a schedule laid out for it, or build the scheduler without `prepare`.

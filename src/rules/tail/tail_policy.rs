@@ -34,7 +34,8 @@ rule! {
     ///
     /// ## What to do
     /// Step at the last microbatch of an epoch, divided by the short window's own count of targets, or declare what your
-    /// loop does. `drop_last=True` and `max_steps` are the usual causes of lost microbatches.
+    /// loop does. `drop_last=True` and `max_steps` are the usual causes of lost microbatches. Where the run crashed or still
+    /// goes on, its last window is no tail: `--partial` leaves it out.
     GA601, Check::Window(check)
 }
 
