@@ -3,6 +3,7 @@ use crate::finding::Code;
 use crate::manifest::explain::object;
 use crate::manifest::explain::quote;
 use crate::manifest::explain::suggest::suggestion;
+use crate::manifest::explain::suggest::suggestion_or_all;
 use crate::manifest::explain::walk;
 use crate::manifest::explain::walk::Walk;
 use crate::manifest::json::Kind;
@@ -56,7 +57,7 @@ impl<'s> Shapes<'s> {
         }
     }
 
-    fn tags(&self) -> impl Iterator<Item = &'s str> {
+    fn tags(&self) -> impl Iterator<Item = &'s str> + Clone {
         self.tagged.iter().map(|(tag, _)| *tag)
     }
 }
@@ -125,10 +126,9 @@ fn tagged(walk: &mut Walk, shapes: &Shapes<'_>, node: Node<'_>) {
         match shapes.tagged.iter().find(|(tag, _)| *tag == name) {
             Some((_, schema)) => walk.value(schema, value),
             None => {
-                let near = suggestion(&name, shapes.tags());
                 let message = match shapes.words.contains(&&*name) {
                     true => format!("{} is a plain word, without fields", quote(&name)),
-                    false => format!("unknown tag {}{near}", quote(&name)),
+                    false => format!("unknown tag {}{}", quote(&name), suggestion_or_all(&name, shapes.tags())),
                 };
                 walk.fault(Code::GA103, key.span(), message);
                 walk.unknown(value);

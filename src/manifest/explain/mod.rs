@@ -14,6 +14,8 @@ use crate::finding::Code;
 use crate::finding::Finding;
 use crate::finding::Place;
 use crate::finding::Severity;
+use crate::manifest::document::Header;
+use crate::manifest::event::Event;
 use crate::manifest::json;
 use crate::manifest::json::Tree;
 use crate::manifest::limits::LINE_BYTES;
@@ -58,7 +60,20 @@ pub(crate) fn event(text: &[u8], error: &serde_json::Error) -> Vec<Fault> {
             0..0,
         )];
     }
+    if serde_json::from_slice::<Header>(text).is_ok() {
+        let message = "a header, which stands on the first line of a file and on no other";
+        return vec![Fault::new(Code::GA103, String::new(), message, 0..text.len())];
+    }
     refused(text, &json::parse(text), "Event", error)
+}
+
+/// Why a text is no header.
+pub(crate) fn header(text: &[u8], tree: &Tree<'_>, error: &serde_json::Error) -> Vec<Fault> {
+    if serde_json::from_slice::<Event>(text).is_ok() {
+        let message = "an event, where the first line of a microbatch manifest is its header";
+        return vec![Fault::new(Code::GA103, String::new(), message, 0..text.len())];
+    }
+    refused(text, tree, "Header", error)
 }
 
 /// Why a tree is none of what the definition of that name in the schemas describes, as far as that can be told.

@@ -20,6 +20,16 @@ pub(super) fn suggestion<'w>(found: &str, words: impl Iterator<Item = &'w str>) 
     }
 }
 
+/// The word that is near, or else all that are possible.
+pub(super) fn suggestion_or_all<'w>(found: &str, words: impl Iterator<Item = &'w str> + Clone) -> String {
+    let near = suggestion(found, words.clone());
+    if !near.is_empty() {
+        return near;
+    }
+    let all: Vec<String> = words.map(|word| format!("`{word}`")).collect();
+    format!(", where one of {} is expected", all.join(", "))
+}
+
 /// The number of characters to insert, delete or replace (Levenshtein), of texts that are short.
 fn distance(a: &str, b: &str) -> usize {
     if a.len().abs_diff(b.len()) > QUOTED {

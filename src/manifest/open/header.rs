@@ -75,6 +75,6 @@ fn unmarked(line: &[u8]) -> HeaderRead {
         rank: member("rank").and_then(|rank| serde_json::from_slice(rank.text()).ok()).map(Count::get),
         contract: member("contract").map(Node::text).and_then(|text| serde_json::from_slice(text).ok()),
         lacks_contract: false,
-        faults: explain::refused(line, &tree, "Header", &error),
+        faults: explain::header(line, &tree, &error),
     }
 }

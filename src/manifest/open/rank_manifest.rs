@@ -48,10 +48,12 @@ pub(super) fn open(sources: &dyn Sources, name: &SourceName, lines: Lines, parti
     let Some(text) = text(name, lines, &mut findings)? else { return Ok(nothing(name, findings)) };
     let DocumentRead { contract, replay, resume, entries, faults, is_torn } = document::read(&text);
     let contract = contract.map(Contract::with_defaults);
+    // Ranks that are missing in what is no rank manifest say nothing.
+    let is_another = faults.iter().any(|fault| fault.code == Code::GA102 && fault.pointer == "/schema");
     findings.extend(faults.into_iter().map(placed(&entries)));
     judge(contract.as_ref(), &replay, resume.as_ref(), &mut findings);
     let world_size = contract.as_ref().map(|contract| contract.world_size.get());
-    claims(&entries, world_size, is_torn, &mut findings);
+    claims(&entries, world_size, is_torn || is_another, &mut findings);
 
     let given = ranks::assign(&entries.iter().map(|entry| entry.rank).collect::<Vec<_>>());
     let origins = entries.iter().enumerate().map(|(index, _)| Origin::Entry(index));

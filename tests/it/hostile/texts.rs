@@ -97,6 +97,33 @@ fn keys_and_versions() {
     is_refused(lines(&[]).replace("token-mean/1", "token-mean/9"), "GA102", 1, 79);
 }
 
+/// What one gets wrong first is told in one sentence, not by what each field lacks.
+#[test]
+fn the_first_line() {
+    let said = |text: &str, expected: &str| {
+        let (ran, _folder) = refused(text.as_bytes());
+        assert!(ran.shown().contains(expected), "{}", ran.shown());
+        assert_eq!(ran.shown().matches("error[").count(), expected.matches("error[").count(), "{}", ran.shown());
+    };
+    let event = backward(r#""valid_targets":3,"loss_sum":1"#);
+    said(
+        &format!("{event}\n{STEP}\n"),
+        "error[GA103] unexpected-shape: an event, where the first line of a microbatch manifest is its header",
+    );
+    said(
+        &lines(&[&event, STEP, HEADER]),
+        "error[GA103] unexpected-shape: a header, which stands on the first line of a file and on no other",
+    );
+    said(
+        &lines(&[r#"{"step":{"window":0}}"#]),
+        "error[GA103] unexpected-shape: unknown tag `step`, where one of `backward`, `rescale`, ",
+    );
+    said(
+        r#"{"schema":"accumulation/receipt/1","contract":null,"ranks":[]}"#,
+        "error[GA102] unsupported-schema: `accumulation/receipt/1`, where only",
+    );
+}
+
 #[test]
 fn a_run_that_lacks_something() {
     let one = backward(r#""valid_targets":3,"loss_sum":1"#);
