@@ -125,7 +125,7 @@ fn violated(receipt: &Receipt) -> Headline {
     };
     let others: Vec<String> = causes.map(also).collect();
     let (what, change) = match followed(receipt).filter(|_| is_about_weights(worst.code)) {
-        Some(followed) => (wrong_recipe(receipt, worst, &followed), Some(format!("{}.", followed.recipe.change))),
+        Some(followed) => (wrong_recipe(receipt, worst, &followed), Some(words::stopped(&followed.recipe.change))),
         None => match particular::of(receipt, worst) {
             Some(Particular { what, change }) => (what.unwrap_or_else(|| wrong_clock(worst)), Some(change)),
             None => (wrong_clock(worst), advice(worst.code)),
@@ -135,7 +135,7 @@ fn violated(receipt: &Receipt) -> Headline {
         [] => String::new(),
         _ => format!(" Also: {}.", others.join("; ")),
     };
-    Headline { sentence: format!("{what}.{also}"), change }
+    Headline { sentence: words::stopped(&what) + &also, change }
 }
 
 /// A further fault, within a sentence.
@@ -196,8 +196,8 @@ fn rejected(receipt: &Receipt) -> Headline {
     };
     let more = receipt.findings.iter().map(|finding| finding.count.get()).sum::<u64>().saturating_sub(1);
     let more = if more > 0 { format!(" Also: {}.", words::count(more, "more fault")) } else { String::new() };
-    let sentence =
-        format!("{}: {}.{more} Nothing was computed.", plain::wrong(worst.code, worst.severity), worst.message);
+    let what = words::stopped(&format!("{}: {}", plain::wrong(worst.code, worst.severity), worst.message));
+    let sentence = format!("{what}{more} Nothing was computed.");
     Headline { sentence, change: advice(worst.code) }
 }
 

@@ -84,11 +84,16 @@ pub fn first_sentence(text: &str) -> &str {
 /// Clauses as a sentence: a capital letter at the beginning, unless it is a name's, and a full stop at the end.
 pub fn sentence(text: &str) -> String {
     let is_word = text.split(' ').next().is_some_and(|word| word.chars().all(|c| c.is_ascii_lowercase()));
-    let stop = if text.ends_with(['.', '?', '!']) { "" } else { "." };
     match text.chars().next() {
-        Some(first) if is_word => format!("{}{}{stop}", first.to_ascii_uppercase(), &text[1..]),
-        _ => format!("{text}{stop}"),
+        Some(first) if is_word => stopped(&format!("{}{}", first.to_ascii_uppercase(), &text[1..])),
+        _ => stopped(text),
     }
+}
+
+/// A text with a full stop at the end, unless it ends as a sentence does already.
+pub fn stopped(text: &str) -> String {
+    let stop = if text.ends_with(['.', '?', '!']) { "" } else { "." };
+    format!("{text}{stop}")
 }
 
 #[cfg(test)]
@@ -118,6 +123,8 @@ mod tests {
         assert_eq!(count(2, "window"), "2 windows");
         assert_eq!(sentence("nothing was found"), "Nothing was found.");
         assert_eq!(sentence("token-mean fits."), "token-mean fits.");
+        assert_eq!(stopped("did you mean `b`?"), "did you mean `b`?");
+        assert_eq!(stopped("it is `b`"), "it is `b`.");
         assert_eq!(first_sentence("One. Two."), "One.");
         assert_eq!(first_sentence("Only 1.5"), "Only 1.5");
         assert_eq!(first_sentence("In 0 .. W. Two."), "In 0 .. W.");
