@@ -83,10 +83,15 @@ pub fn first_sentence(text: &str) -> &str {
 
 /// Clauses as a sentence: a capital letter at the beginning, unless it is a name's, and a full stop at the end.
 pub fn sentence(text: &str) -> String {
+    stopped(&capitalised(text))
+}
+
+/// A text with a capital letter at the beginning, unless it is a name's.
+pub fn capitalised(text: &str) -> String {
     let is_word = text.split(' ').next().is_some_and(|word| word.chars().all(|c| c.is_ascii_lowercase()));
     match text.chars().next() {
-        Some(first) if is_word => stopped(&format!("{}{}", first.to_ascii_uppercase(), &text[1..])),
-        _ => stopped(text),
+        Some(first) if is_word => format!("{}{}", first.to_ascii_uppercase(), &text[1..]),
+        _ => text.to_owned(),
     }
 }
 
