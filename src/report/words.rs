@@ -1,6 +1,7 @@
 //! Counts, lists and places in words.
 use crate::canonical::Count;
 use crate::finding::Place;
+pub use crate::numeric::shown::count;
 use crate::receipt::document::FindingReport;
 
 /// How many runs of windows are named before the rest is "and more".
@@ -8,15 +9,6 @@ const NAMED: usize = 6;
 
 /// How many windows a receipt names of one finding at most: from there on there may be more.
 const RECORDED: usize = 16;
-
-/// `1 window`, `2 windows`.
-pub fn count(number: u64, noun: &str) -> String {
-    match (number, noun.strip_suffix("ch").or(noun.strip_suffix('x'))) {
-        (1, _) => format!("1 {noun}"),
-        (_, Some(_)) => format!("{number} {noun}es"),
-        _ => format!("{number} {noun}s"),
-    }
-}
 
 /// `a, b and c`.
 pub fn list(items: &[String]) -> String {
@@ -120,12 +112,9 @@ mod tests {
     }
 
     #[test]
-    fn places_and_counts() {
+    fn places_and_sentences() {
         assert_eq!(place(&Place::event(0, 4).in_window(1).at("/clip")), "rank 0, event 4, window 1, at /clip");
         assert_eq!(place(&Place::run()), "");
-        assert_eq!(count(1, "microbatch"), "1 microbatch");
-        assert_eq!(count(0, "microbatch"), "0 microbatches");
-        assert_eq!(count(2, "window"), "2 windows");
         assert_eq!(sentence("nothing was found"), "Nothing was found.");
         assert_eq!(sentence("token-mean fits."), "token-mean fits.");
         assert_eq!(stopped("did you mean `b`?"), "did you mean `b`?");

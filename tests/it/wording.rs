@@ -1,6 +1,26 @@
-//! The sentences of `receipt explain` for every fixture: stops and spaces.
+//! The sentences of `receipt explain` for every fixture: stops, spaces and numbers.
 use crate::formats::every_fixture;
 use receipt::report::explain;
+
+/// Words of which there are several.
+const COUNTED: [&str; 16] = [
+    "backwards",
+    "clips",
+    "elements",
+    "events",
+    "faults",
+    "instances",
+    "microbatches",
+    "others",
+    "places",
+    "ranks",
+    "steps",
+    "targets",
+    "ticks",
+    "updates",
+    "weights",
+    "windows",
+];
 
 /// What no sentence of a report may hold.
 fn slips(line: &str) -> Vec<&'static str> {
@@ -11,6 +31,9 @@ fn slips(line: &str) -> Vec<&'static str> {
     let mut slips: Vec<&str> = vec!["?.", "!.", ". .", "  "];
     slips.retain(|slip| line.contains(slip));
     slips.extend(twice.then_some(".."));
+    let words: Vec<&str> =
+        line.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric())).collect();
+    slips.extend(words.windows(2).filter(|two| two[0] == "1" && COUNTED.contains(&two[1])).map(|_| "1 of many"));
     slips
 }
 
@@ -41,10 +64,11 @@ fn sentences_end_once() {
 
 #[test]
 fn a_slip_is_seen() {
-    for line in ["did you mean `b`?.", "It is..", "It is. .", "one  two"] {
+    for line in ["did you mean `b`?.", "It is..", "It is. .", "one  two", "in 1 windows, and"] {
         assert_eq!(slips(line).len(), 1, "{line}");
     }
-    for line in ["Count labels[..., 1:].", "did you mean `b`?", "`../a.json`", "Use 0 .. W."] {
+    for line in ["Count labels[..., 1:].", "did you mean `b`?", "`../a.json`", "Use 0 .. W.", "11 windows", "0.1 times"]
+    {
         assert!(slips(line).is_empty(), "{line}");
     }
 }

@@ -47,7 +47,10 @@ fn check(judged: &Judged<'_>, findings: &mut Findings) {
     }
     if ledger.evidence.without_count > 0 {
         let (lacking, formula) = (ledger.evidence.without_count, judged.contract.formula.as_str());
-        let message = format!("{lacking} microbatches lack a count that {formula} needs, so their weights are not judged");
+        let message = match lacking {
+            1 => format!("1 microbatch lacks a count that {formula} needs, so its weight is not judged"),
+            _ => format!("{lacking} microbatches lack a count that {formula} needs, so their weights are not judged"),
+        };
         findings.report(Finding::new(Code::GA208, place, message));
     }
 }

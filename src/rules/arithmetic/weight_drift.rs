@@ -23,7 +23,7 @@ rule! {
     /// ## What to do
     /// Call backward on `loss_sum * c / N`: N the valid targets of the whole window over all microbatches and ranks,
     /// counted after the shift, c the number of ranks where gradients are averaged over ranks and 1 where they are
-    /// summed. The diagnosis of `receipt explain` says which known recipe the recorded weights follow instead.
+    /// summed. A run's diagnosis names the known recipe that its weights follow instead.
     GA203, Check::Window(check)
 }
 
