@@ -40,7 +40,11 @@ fn check(judged: &Judged<'_>, findings: &mut Findings) {
                 }
                 let (held, possible) = (share.held, share.possible);
                 let word = kind.as_str();
-                format!("required evidence {word:?} is missing: recorded in {held} of {possible} places of the window")
+                let recorded = match held {
+                    0 => "nowhere in the window".to_owned(),
+                    _ => format!("in {held} of {possible} places of the window"),
+                };
+                format!("required evidence {word:?} is missing: recorded {recorded}")
             }
         };
         findings.report(Finding::new(Code::GA208, place.clone(), message));

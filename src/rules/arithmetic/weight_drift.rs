@@ -49,6 +49,7 @@ fn check(judged: &Judged<'_>, findings: &mut Findings) {
                 _ => format!("all {all} weights of the window are off by one factor, {factor}"),
             }
         }
+        None if weights.compared == 1 => format!("the window's only weight is off; {}", words(explanation)),
         None => format!("{} of {} weights of the window are off; {}", weights.off, weights.compared, words(explanation)),
     };
     let message = match (microbatch.seen(), microbatch.declared) {
