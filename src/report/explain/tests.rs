@@ -6,6 +6,7 @@ use crate::ledger::counterexample::frozen;
 use crate::manifest::identifier::Opaque;
 use crate::report::testing;
 use crate::report::testing::Made;
+use serde_json::json;
 use tabled::grid::util::string::get_string_width;
 
 fn shown(receipt: &Receipt, width: usize) -> String {
@@ -103,6 +104,23 @@ fn the_worst_windows_are_shown_and_the_others_counted() {
 }
 
 #[test]
+fn a_log_that_tells_the_loss_made_has_no_columns_of_its_own() {
+    let mut receipt = testing::violated(&[&testing::MEAN_OF_MEANS]);
+    let (made, declared) = (8.0 / 15.0, 0.64);
+    let window = &mut receipt.windows.as_mut().expect("windows")[0];
+    window.accumulated.loss = Some(testing::finite(made));
+    let claim = json!({"rank": 0, "event": 4, "loss": {"recorded": made, "expected": declared}});
+    window.logged = vec![serde_json::from_value(claim).expect("a claim")];
+    let by_how_much = |receipt: &Receipt| section(&shown(receipt, 200), "By how much").to_owned();
+    let equal = by_how_much(&receipt);
+    assert!(equal.contains("loss made and logged  loss off (%)  worst weight off (%)"), "{equal}");
+    assert!(equal.contains("  16.7 ") && equal.contains("  233"), "{equal}");
+    receipt.windows.as_mut().expect("windows")[0].accumulated.loss = Some(testing::finite(declared));
+    let apart = by_how_much(&receipt);
+    assert!(apart.contains("loss made  loss off (%)         loss logged  log off (%)"), "{apart}");
+}
+
+#[test]
 fn the_example_is_a_table_only_where_arithmetic_is_wrong() {
     const TITLE: &str = "What a mean of means would make of it";
     let mut receipt = testing::violated(&[&testing::MEAN_OF_MEANS]);
@@ -116,6 +134,7 @@ fn the_example_is_a_table_only_where_arithmetic_is_wrong() {
     receipt.findings = vec![testing::finding(Code::GA303, Place::window(0), "lost")];
     let text = shown(&receipt, 200);
     assert_eq!(section(&text, TITLE).lines().count(), 1, "{text}");
+    assert!(section(&text, TITLE).contains("from the token mean. All losses over"), "{text}");
 }
 
 #[test]
