@@ -4,6 +4,7 @@ use crate::manifest::contract::Contract;
 use crate::manifest::event::{Event, Outcome};
 use crate::manifest::resume::Resume;
 use crate::manifest::window::{Indexed, RankWindow, Window};
+use crate::numeric::shown;
 
 /// What became of a window on a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,9 +71,9 @@ fn sizes(window: &Window, resume: Option<&Resume>, findings: &mut Findings) {
     let first = size(&window.ranks[0], resume);
     if let Some(other) = window.ranks.iter().find(|rank| size(rank, resume) != first) {
         let message = format!(
-            "rank {} accumulates {} microbatches in window {}, rank {} {first}",
+            "rank {} accumulates {} in window {}, rank {} {first}",
             other.rank,
-            size(other, resume),
+            shown::count(size(other, resume), "microbatch"),
             window.window,
             window.ranks[0].rank
         );

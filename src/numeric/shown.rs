@@ -1,4 +1,4 @@
-//! Numbers in messages.
+//! Numbers and counts in messages.
 
 /// A ratio or another derived number with six significant digits: further ones are noise.
 pub fn significant(value: f64) -> String {
@@ -10,9 +10,26 @@ pub fn significant(value: f64) -> String {
     format!("{rounded}")
 }
 
+/// `1 window`, `2 windows`.
+pub fn count(number: u64, noun: &str) -> String {
+    match (number, noun.strip_suffix("ch").or(noun.strip_suffix('x'))) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(_)) => format!("{number} {noun}es"),
+        _ => format!("{number} {noun}s"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::count;
     use super::significant;
+
+    #[test]
+    fn one_is_no_plural() {
+        assert_eq!(count(1, "microbatch"), "1 microbatch");
+        assert_eq!(count(0, "microbatch"), "0 microbatches");
+        assert_eq!(count(2, "window"), "2 windows");
+    }
 
     #[test]
     fn six_digits_are_shown() {

@@ -34,8 +34,11 @@ pub(super) fn of(contract: &Contract, totals: &Totals, facts: &Facts, partial: b
         );
     }
     if totals.superseded.get() > 0 {
-        limitations
-            .push(format!("{} microbatches were superseded by a restore and not judged", totals.superseded.get()));
+        let superseded = match totals.superseded.get() {
+            1 => "1 microbatch was".to_owned(),
+            count => format!("{count} microbatches were"),
+        };
+        limitations.push(format!("{superseded} superseded by a restore and not judged"));
     }
     if partial {
         limitations.push("the run was read as one that still goes on: its open end was left out".to_owned());

@@ -1,5 +1,6 @@
 //! A receipt in one sentence for someone who has never seen this tool, and what to change in another.
-use super::number;
+use super::counted;
+use super::counted::Counted;
 use super::particular;
 use super::particular::Particular;
 use super::plain;
@@ -21,16 +22,20 @@ pub struct Headline {
     pub sentence: String,
     /// What to change, with backticks about what is to be typed; absent where nothing has to be.
     pub change: Option<String>,
+    /// What may be changed where nothing has to be: the pages of the warnings.
+    pub optional: Option<String>,
 }
 
 impl Headline {
     /// Of a receipt.
     pub fn of(receipt: &Receipt) -> Self {
-        match receipt.verdict {
-            Verdict::Verified => Headline { sentence: verified(receipt), change: None },
+        let (sentence, change) = match receipt.verdict {
+            Verdict::Verified => (verified(receipt), None),
             Verdict::Violated => violated(receipt),
             Verdict::Rejected => rejected(receipt),
-        }
+        };
+        let optional = (receipt.verdict == Verdict::Verified).then(|| of_warnings(receipt)).flatten();
+        Headline { sentence, change, optional }
     }
 }
 
@@ -44,24 +49,27 @@ pub fn root_causes(receipt: &Receipt) -> impl Iterator<Item = &FindingReport> {
 pub struct Followed {
     /// The simplest that fits.
     pub recipe: Recipe,
-    /// The names of the others that fit as well.
-    pub others: Vec<String>,
-    /// Where, as it stands in a sentence; empty for everywhere.
+    /// Where; empty for everywhere.
     pub part: &'static str,
+    /// Whether only the log followed it, and the weights are right.
+    pub is_only_log: bool,
 }
 
-/// The recipe that was followed in place of the declared one.
+/// The recipe that explains the worst error of a run, where it was followed in place of the declared one.
 pub fn followed(receipt: &Receipt) -> Option<Followed> {
+    let worst = root_causes(receipt).next().filter(|worst| is_about_weights(worst.code))?;
+    let is_only_log = worst.code == Code::GA201 && extent(receipt, Evidence::Weights) != Presence::None;
     let diagnosis = receipt.diagnosis.as_ref()?;
     let declared = receipt.formula.as_deref().and_then(recipes::declared).map(|recipe| recipe.name);
     let of = |names: &[String], part| {
-        let (name, others) = names.split_first().filter(|(name, _)| Some(*name) != declared.as_ref())?;
-        Some(Followed { recipe: recipes::find(name)?, others: others.to_vec(), part })
+        let name = names.first().filter(|name| Some(*name) != declared.as_ref())?;
+        Some(Followed { recipe: recipes::find(name)?, part, is_only_log })
     };
     match diagnosis.recipes.is_empty() {
         false => of(&diagnosis.recipes, ""),
-        true => of(&diagnosis.full_windows, " in its full windows")
-            .or_else(|| of(&diagnosis.short_windows, " in its short windows")),
+        true => {
+            of(&diagnosis.full_windows, "in full windows").or_else(|| of(&diagnosis.short_windows, "in short windows"))
+        }
     }
 }
 
@@ -118,24 +126,41 @@ fn worth_knowing(receipt: &Receipt) -> String {
     }
 }
 
-fn violated(receipt: &Receipt) -> Headline {
+/// What the pages of the warnings say, each named where there are several; absent without warnings.
+fn of_warnings(receipt: &Receipt) -> Option<String> {
+    let advice: Vec<(Code, String)> =
+        receipt.findings.iter().filter_map(|finding| Some((finding.code, advice(finding.code)?))).collect();
+    match advice.as_slice() {
+        [] => None,
+        [(_, one)] => Some(one.clone()),
+        several => {
+            let each = several.iter().map(|(code, text)| format!("{code}: {}", words::first_sentence(text)));
+            Some(each.collect::<Vec<_>>().join(" "))
+        }
+    }
+}
+
+fn violated(receipt: &Receipt) -> (String, Option<String>) {
     let mut causes = root_causes(receipt);
     let Some(worst) = causes.next() else {
-        return Headline { sentence: "This run did not make the declared update.".to_owned(), change: None };
+        return ("This run did not make the declared update.".to_owned(), None);
     };
     let others: Vec<String> = causes.map(also).collect();
-    let (what, change) = match followed(receipt).filter(|_| is_about_weights(worst.code)) {
-        Some(followed) => (wrong_recipe(receipt, worst, &followed), Some(format!("{}.", followed.recipe.change))),
+    let (what, change) = match followed(receipt) {
+        Some(followed) if followed.is_only_log => (wrong_recipe(receipt, worst, &followed), advice(worst.code)),
+        Some(followed) => (wrong_recipe(receipt, worst, &followed), Some(words::stopped(&followed.recipe.change))),
         None => match particular::of(receipt, worst) {
-            Some(Particular { what, change }) => (what.unwrap_or_else(|| wrong_clock(worst)), Some(change)),
-            None => (wrong_clock(worst), advice(worst.code)),
+            Some(Particular { what, change }) => {
+                (words::stopped(&what.unwrap_or_else(|| wrong_clock(worst))), Some(change))
+            }
+            None => (words::stopped(&wrong_clock(worst)), advice(worst.code)),
         },
     };
     let also = match others.as_slice() {
         [] => String::new(),
         _ => format!(" Also: {}.", others.join("; ")),
     };
-    Headline { sentence: format!("{what}.{also}"), change }
+    (what + &also, change)
 }
 
 /// A further fault, within a sentence.
@@ -149,39 +174,29 @@ fn is_about_weights(code: Code) -> bool {
     matches!(code, Code::GA201 | Code::GA202 | Code::GA203 | Code::GA204 | Code::GA205 | Code::GA207)
 }
 
+/// What was done, what it made of the targets, and then the recipe's name: sentences.
 fn wrong_recipe(receipt: &Receipt, worst: &FindingReport, followed: &Followed) -> String {
-    let declared = match receipt.formula.as_deref() {
-        Some("token-mean/1") => "every target of an update was to count the same (token-mean/1)".to_owned(),
+    let Followed { recipe, part, is_only_log } = followed;
+    let did = if part.is_empty() { recipe.did.clone() } else { format!("{part}, {}", recipe.did) };
+    let did = match worst.code {
+        _ if *is_only_log => format!("What this run logs is not the loss of its updates: in the log, {did}"),
+        Code::GA201 => format!("Going by the log, {did}"),
+        _ => words::capitalised(&did),
+    };
+    let was_declared = match receipt.formula.as_deref() {
+        Some("token-mean/1") => "every target of an update was declared to count the same".to_owned(),
         Some(formula) => format!("{formula} was declared"),
         None => "another recipe was declared".to_owned(),
     };
-    let Followed { recipe: Recipe { name, did, .. }, others, part } = followed;
-    let name = match others.as_slice() {
-        [] => name.clone(),
-        [other] => format!("{name}; {other} would look the same"),
-        others => format!("{name}; {} others would look the same", others.len()),
+    // A recipe of some windows only says nothing of what the targets of the others counted for.
+    let counted = if part.is_empty() { counted::of(receipt, recipe) } else { Counted::Fairly };
+    let ends = match counted {
+        _ if *is_only_log => String::new(),
+        Counted::Fairly => format!(": {was_declared}"),
+        Counted::Alike(counted) => format!(", so {counted}"),
+        Counted::Differently(counted) => format!(", so {counted}: {was_declared}"),
     };
-    match worst.code {
-        Code::GA201 if extent(receipt, Evidence::Weights) != Presence::None => {
-            format!("What this run logs is not the loss of its updates: the log{part} {did} ({name})")
-        }
-        Code::GA201 => format!("Going by its log, this run{part} {did} ({name}), where {declared}"),
-        _ => format!("This run{part} {did} ({name}), where {declared}{}", share(receipt)),
-    }
-}
-
-/// What the target that is furthest off counted for; empty where none is off by a hundredth.
-fn share(receipt: &Receipt) -> String {
-    let shares = receipt.microbatches.iter().flatten().filter_map(|microbatch| {
-        let (seen, declared) = microbatch.weight_seen.zip(microbatch.weight_declared)?;
-        Some(seen.get() / declared.get()).filter(|share| share.is_finite())
-    });
-    let (least, most) = shares.fold((1.0, 1.0), |(least, most): (f64, f64), share| (least.min(share), most.max(share)));
-    match () {
-        () if most > 1.01 => format!("; one counted for {} times its fair share", number::significant(most, 3)),
-        () if least < 0.99 => format!("; one counted for only {} times its fair share", number::significant(least, 3)),
-        () => String::new(),
-    }
+    format!("{did}{ends}. (Recipe: {}.)", recipe.name)
 }
 
 fn wrong_clock(worst: &FindingReport) -> String {
@@ -190,22 +205,21 @@ fn wrong_clock(worst: &FindingReport) -> String {
     format!("{}{windows}: {}", plain::wrong(worst.code, worst.severity), worst.message)
 }
 
-fn rejected(receipt: &Receipt) -> Headline {
+fn rejected(receipt: &Receipt) -> (String, Option<String>) {
     let Some(worst) = receipt.findings.first() else {
-        return Headline { sentence: "The manifest is malformed: nothing was computed.".to_owned(), change: None };
+        return ("The manifest is malformed: nothing was computed.".to_owned(), None);
     };
     let more = receipt.findings.iter().map(|finding| finding.count.get()).sum::<u64>().saturating_sub(1);
     let more = if more > 0 { format!(" Also: {}.", words::count(more, "more fault")) } else { String::new() };
-    let sentence =
-        format!("{}: {}.{more} Nothing was computed.", plain::wrong(worst.code, worst.severity), worst.message);
-    Headline { sentence, change: advice(worst.code) }
+    let what = words::stopped(&format!("{}: {}", plain::wrong(worst.code, worst.severity), worst.message));
+    (format!("{what}{more} Nothing was computed."), advice(worst.code))
 }
 
 /// What a rule's page says is to be done: its first paragraph if that is short, else its first sentence.
 fn advice(code: Code) -> Option<String> {
     let section = plain::section_of(code, "What to do");
     let paragraph = section.split("\n\n").next().unwrap_or_default();
-    let text = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = plain::one_line(paragraph);
     let advice = if text.len() <= LONGEST_ADVICE { &*text } else { words::first_sentence(&text) };
     Some(advice.to_owned()).filter(|advice| !advice.is_empty())
 }
@@ -220,12 +234,31 @@ mod tests {
         Headline::of(receipt).sentence
     }
 
+    const WORST: &str = "so targets in short microbatches counted up to 3.33 times as much as they should: every target \
+                         of an update was declared to count the same. (Recipe: mean-of-means.)";
+    const AVERAGED: &str = "each microbatch's loss was averaged by itself, and then the averages were averaged";
+
     #[test]
-    fn what_cannot_be_told_apart_is_not_guessed() {
+    fn a_wrong_recipe_is_said_with_what_the_targets_counted_for() {
         let mut receipt = testing::violated(&[&testing::MEAN_OF_MEANS]);
+        let told = format!("{}, {WORST}", words::capitalised(AVERAGED));
+        assert_eq!(sentence(&receipt), told);
         receipt.diagnosis.as_mut().expect("a diagnosis").recipes.push("row-weighted".to_owned());
+        assert_eq!(sentence(&receipt), told, "what fits as well stands in the body");
+        receipt.formula = Some("slot-mean/1".to_owned());
+        assert!(sentence(&receipt).contains("as they should: slot-mean/1 was declared. (Recipe"), "{receipt:?}");
+    }
+
+    #[test]
+    fn targets_that_are_off_alike_make_the_whole_gradient_wrong() {
+        let half = [(3, 1.2, 0.5), (6, 4.8, 0.5), (1, 0.4, 0.5)];
+        let mut receipt = testing::violated(&[&half]);
+        receipt.diagnosis.as_mut().expect("a diagnosis").recipes = vec!["world-size-lost".to_owned()];
         assert!(
-            sentence(&receipt).contains("(mean-of-means; row-weighted would look the same)"),
+            sentence(&receipt).ends_with(
+                "once more, so every target counted 0.5 times what it should, and the whole gradient was too small. \
+                 (Recipe: world-size-lost.)"
+            ),
             "{}",
             sentence(&receipt)
         );
@@ -238,7 +271,7 @@ mod tests {
         diagnosis.recipes.clear();
         diagnosis.full_windows = vec!["token-mean".to_owned()];
         diagnosis.short_windows = vec!["divided-twice".to_owned()];
-        assert!(sentence(&receipt).starts_with("This run in its short windows divided by"), "{}", sentence(&receipt));
+        assert!(sentence(&receipt).starts_with("In short windows, the loss was divided by"), "{}", sentence(&receipt));
         receipt.diagnosis.as_mut().expect("a diagnosis").short_windows.clear();
         assert_eq!(
             sentence(&receipt),
@@ -252,11 +285,18 @@ mod tests {
         let mut receipt = testing::violated(&[&testing::RIGHT]);
         receipt.findings.remove(0);
         receipt.findings[0].caused_by = None;
-        let right = "What this run logs is not the loss of its updates: the log averaged each microbatch by itself, and \
-                     then averaged the averages (mean-of-means).";
-        assert_eq!(sentence(&receipt), right);
+        let Headline { sentence, change, .. } = Headline::of(&receipt);
+        assert_eq!(
+            sentence,
+            format!(
+                "What this run logs is not the loss of its updates: in the log, {AVERAGED}. (Recipe: mean-of-means.)"
+            )
+        );
+        assert_eq!(change, advice(Code::GA201), "the weights are right: the training loss must stay as it is");
         receipt.evidence = None;
-        assert!(sentence(&receipt).starts_with("Going by its log, this run averaged"), "{}", sentence(&receipt));
+        let Headline { sentence, change, .. } = Headline::of(&receipt);
+        assert!(sentence.starts_with(&format!("Going by the log, {AVERAGED}: every target")), "{sentence}");
+        assert!(change.expect("the recipe's remedy").starts_with("Sum each microbatch's loss"));
     }
 
     #[test]
@@ -286,14 +326,19 @@ mod tests {
     fn a_warning_is_worth_knowing() {
         let mut receipt = testing::receipt(&[&testing::RIGHT]);
         receipt.findings = vec![testing::finding(Code::GA309, Place::window(0), "twice")];
+        let headline = Headline::of(&receipt);
         assert_eq!(
-            Headline::of(&receipt),
-            Headline {
-                sentence: "The window made the declared update: nothing recorded contradicts token-mean/1. Worth \
-                           knowing: gradients were cleared twice (GA309)."
-                    .to_owned(),
-                change: None
-            }
+            headline.sentence,
+            "The window made the declared update: nothing recorded contradicts token-mean/1. Worth knowing: gradients \
+             were cleared twice (GA309)."
+        );
+        assert_eq!(headline.change, None);
+        assert!(headline.optional.expect("the warning's page").starts_with("Keep one `zero_grad()`. Several"));
+        receipt.findings.push(testing::finding(Code::GA402, Place::window(0), "early"));
+        let optional = Headline::of(&receipt).optional.expect("both pages, in short");
+        assert_eq!(
+            optional,
+            "GA309: Keep one `zero_grad()`. GA402: Run all but the last microbatch of a window inside `no_sync()`."
         );
     }
 }

@@ -4,6 +4,7 @@
 //! built once, as the blocks of `layout`, and each format renders the blocks; so another format is another renderer.
 //! Invariant: text from a manifest is made harmless where it is rendered, and nowhere before.
 pub mod ci;
+mod counted;
 pub mod diff;
 pub mod example;
 pub mod execution;

@@ -87,6 +87,11 @@ pub fn section_of(code: Code, title: &str) -> String {
     body.join("\n").trim().to_owned()
 }
 
+/// A paragraph on one line.
+pub fn one_line(paragraph: &str) -> String {
+    paragraph.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

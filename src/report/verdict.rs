@@ -30,8 +30,9 @@ pub fn summary(shown: &Shown<'_>, style: Style) -> String {
     let mut line = |line: Line| out.push_str(&text::unbroken(&line, style));
     let headline = Headline::of(receipt);
     line(headline.sentence.into());
-    if let Some(change) = headline.change {
-        line(Line::new().strong("what to change:").text(" ").join(prose::spans(&change)));
+    let change = headline.change.map(|text| ("what to change:", text));
+    if let Some((label, text)) = change.or(headline.optional.map(|text| ("what you may change:", text))) {
+        line(Line::new().strong(label).text(" ").join(prose::spans(&text)));
     }
     if receipt.verdict != Verdict::Rejected {
         line(format!("rests on: {}", rests_on(receipt)).into());
@@ -182,8 +183,8 @@ error[GA201] loss-drift: logged loss 0.5333333333333333
   --> rank 0, event 5, window 0, at /logged/loss
   = symptom of GA203 weight-drift
 
-This run averaged each microbatch by itself, and then averaged the averages (mean-of-means), where every target of an update was to count the same (token-mean/1); one counted for 3.33 times its fair share.
-what to change: Sum each microbatch's loss (reduction=\"sum\") and divide by the valid targets of the whole update.
+Each microbatch's loss was averaged by itself, and then the averages were averaged, so targets in short microbatches counted up to 3.33 times as much as they should: every target of an update was declared to count the same. (Recipe: mean-of-means.)
+what to change: Sum each microbatch's loss (`reduction=\"sum\"`) and divide by the valid targets of the whole update.
 rests on: weights (all windows); the order and number of events
 diagnosis: mean-of-means explains every backward loss
 2 windows, 6 microbatches, 20 valid targets; 2 updates applied

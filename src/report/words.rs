@@ -1,6 +1,7 @@
 //! Counts, lists and places in words.
 use crate::canonical::Count;
 use crate::finding::Place;
+pub use crate::numeric::shown::count;
 use crate::receipt::document::FindingReport;
 
 /// How many runs of windows are named before the rest is "and more".
@@ -8,15 +9,6 @@ const NAMED: usize = 6;
 
 /// How many windows a receipt names of one finding at most: from there on there may be more.
 const RECORDED: usize = 16;
-
-/// `1 window`, `2 windows`.
-pub fn count(number: u64, noun: &str) -> String {
-    match (number, noun.strip_suffix("ch").or(noun.strip_suffix('x'))) {
-        (1, _) => format!("1 {noun}"),
-        (_, Some(_)) => format!("{number} {noun}es"),
-        _ => format!("{number} {noun}s"),
-    }
-}
 
 /// `a, b and c`.
 pub fn list(items: &[String]) -> String {
@@ -83,12 +75,22 @@ pub fn first_sentence(text: &str) -> &str {
 
 /// Clauses as a sentence: a capital letter at the beginning, unless it is a name's, and a full stop at the end.
 pub fn sentence(text: &str) -> String {
+    stopped(&capitalised(text))
+}
+
+/// A text with a capital letter at the beginning, unless it is a name's.
+pub fn capitalised(text: &str) -> String {
     let is_word = text.split(' ').next().is_some_and(|word| word.chars().all(|c| c.is_ascii_lowercase()));
-    let stop = if text.ends_with(['.', '?', '!']) { "" } else { "." };
     match text.chars().next() {
-        Some(first) if is_word => format!("{}{}{stop}", first.to_ascii_uppercase(), &text[1..]),
-        _ => format!("{text}{stop}"),
+        Some(first) if is_word => format!("{}{}", first.to_ascii_uppercase(), &text[1..]),
+        _ => text.to_owned(),
     }
+}
+
+/// A text with a full stop at the end, unless it ends as a sentence does already.
+pub fn stopped(text: &str) -> String {
+    let stop = if text.ends_with(['.', '?', '!']) { "" } else { "." };
+    format!("{text}{stop}")
 }
 
 #[cfg(test)]
@@ -110,14 +112,13 @@ mod tests {
     }
 
     #[test]
-    fn places_and_counts() {
+    fn places_and_sentences() {
         assert_eq!(place(&Place::event(0, 4).in_window(1).at("/clip")), "rank 0, event 4, window 1, at /clip");
         assert_eq!(place(&Place::run()), "");
-        assert_eq!(count(1, "microbatch"), "1 microbatch");
-        assert_eq!(count(0, "microbatch"), "0 microbatches");
-        assert_eq!(count(2, "window"), "2 windows");
         assert_eq!(sentence("nothing was found"), "Nothing was found.");
         assert_eq!(sentence("token-mean fits."), "token-mean fits.");
+        assert_eq!(stopped("did you mean `b`?"), "did you mean `b`?");
+        assert_eq!(stopped("it is `b`"), "it is `b`.");
         assert_eq!(first_sentence("One. Two."), "One.");
         assert_eq!(first_sentence("Only 1.5"), "Only 1.5");
         assert_eq!(first_sentence("In 0 .. W. Two."), "In 0 .. W.");

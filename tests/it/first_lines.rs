@@ -17,8 +17,10 @@ fn a_stranger_is_told_what_is_wrong_and_what_to_change() {
         let is_wrong = lines[0].starts_with("violated: ");
         assert_eq!(lines[1].starts_with("What is wrong: "), is_wrong, "{name}: {lines:#?}");
         assert_eq!(lines[2].starts_with("What to change: "), is_wrong, "{name}: {lines:#?}");
+        let is_warned = lines[2].starts_with("What you may change: ");
+        assert_eq!(is_warned, lines[1].contains("Worth knowing: "), "{name}: {lines:#?}");
         all.push_str(&lines.join("\n"));
-        all.push_str(if is_wrong { "\n\n" } else { "\n" });
+        all.push_str(if is_wrong || is_warned { "\n\n" } else { "\n" });
     }
     runs::assert_fresh(&runs::fixture("first-lines.txt"), &all);
 }

@@ -41,4 +41,5 @@ mod runs;
 mod schemas;
 mod tidy;
 mod witnessed;
+mod wording;
 mod worked;

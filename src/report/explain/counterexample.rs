@@ -24,7 +24,7 @@ pub(super) fn section(receipt: &Receipt) -> Option<Section> {
     let is_control = receipt.diagnosis.as_ref().is_some_and(|diagnosis| diagnosis.control);
     let section = Section::new("What a mean of means would make of it");
     let introduction = match example.window {
-        Some(window) => format!("In window {window}, where it is furthest from the token mean:"),
+        Some(window) => format!("In window {window} it is furthest from the token mean"),
         None if is_control => "This run is a control: it cannot tell the declared recipe from another one, so that \
                                agreeing proves little."
             .to_owned(),
@@ -32,9 +32,9 @@ pub(super) fn section(receipt: &Receipt) -> Option<Section> {
     };
     Some(match example.window {
         None => section.paragraph(introduction),
-        Some(_) if !is_about_arithmetic(receipt) => section.paragraph(format!("{introduction} {}", worked(example))),
+        Some(_) if !is_about_arithmetic(receipt) => section.paragraph(format!("{introduction}. {}", worked(example))),
         Some(_) => section
-            .paragraph(introduction)
+            .paragraph(format!("{introduction}:"))
             .with(Block::Table(table(example, &labels(receipt, example))))
             .paragraph(worked(example)),
     })

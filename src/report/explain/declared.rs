@@ -54,13 +54,15 @@ fn formula(contract: &Contract) -> Line {
 }
 
 fn windows(contract: &Contract) -> String {
-    let steps = match &contract.accumulation_steps {
-        AccumulationSteps::Constant(steps) => words::count(steps.get(), "microbatch"),
+    let (steps, make) = match &contract.accumulation_steps {
+        AccumulationSteps::Constant(steps) => {
+            (words::count(steps.get(), "microbatch"), if steps.get() == 1 { "makes" } else { "make" })
+        }
         AccumulationSteps::Stages(stages) => {
             let stage = |stage: &crate::manifest::contract::Stage| {
                 format!("{} from window {}", words::count(stage.steps.get(), "microbatch"), stage.from_window)
             };
-            stages.iter().map(stage).collect::<Vec<_>>().join(", ")
+            (stages.iter().map(stage).collect::<Vec<_>>().join(", "), "make")
         }
     };
     let tail = match contract.tail {
@@ -68,7 +70,7 @@ fn windows(contract: &Contract) -> String {
         Tail::Carry => "kept for the next epoch or run (carry)",
         Tail::Drop => "thrown away (drop)",
     };
-    format!("{steps} on each rank make an update; a short window at the end of the data is {tail}")
+    format!("{steps} on each rank {make} an update; a short window at the end of the data is {tail}")
 }
 
 fn ranks(contract: &Contract) -> String {

@@ -36,8 +36,8 @@ pub(super) fn section(receipt: &Receipt) -> Option<Section> {
     Some(
         section
             .paragraph(format!(
-                "{} of {all} {are} off, the worst first. Losses are in nats per target; what is off is relative to what \
-                 was declared.",
+                "{} of {all} {are} off, the worst first. Losses are in nats per target; what is off is in per cent of \
+                 what was declared.",
                 off.len()
             ))
             .with(Block::Table(table(receipt, &off))),
@@ -144,6 +144,11 @@ fn logged(window: &WindowReport) -> Option<Compared> {
     losses.max_by(|left, right| off(left).total_cmp(&off(right)))
 }
 
+/// The loss of a window that logged the very loss that it made.
+fn made_and_logged(window: &WindowReport) -> Option<Finite> {
+    logged(window).map(|loss| loss.recorded).filter(|recorded| window.accumulated.loss == Some(*recorded))
+}
+
 fn relative(made: f64, declared: f64) -> f64 {
     let difference = (made - declared).abs();
     if difference == 0.0 { 0.0 } else { difference / declared.abs() }
@@ -165,27 +170,31 @@ fn norm(vector: &[Finite]) -> f64 {
 }
 
 fn table(receipt: &Receipt, off: &[(Drift, &WindowReport)]) -> Table {
+    let shown = &off[..off.len().min(SHOWN)];
+    // A log that tells the loss that was made needs no columns of its own.
+    let is_made_logged =
+        shown.iter().all(|(drift, window)| drift.logged == drift.loss && made_and_logged(window).is_some());
     let mut table = Table::new(&[
         "#window",
         "#microbatches",
         "#targets",
         "#loss declared",
         "#token mean",
-        "#loss made",
-        "#loss off",
+        if is_made_logged { "#loss made and logged" } else { "#loss made" },
+        "#loss off (%)",
         "#loss logged",
-        "#log off",
-        "#count off",
-        "#worst weight off",
-        "#gradient off",
+        "#log off (%)",
+        "#count off (%)",
+        "#worst weight off (%)",
+        "#gradient off (%)",
         "#gradient cosine",
-        "#logged gradient off",
-        "#norm off",
+        "#logged gradient off (%)",
+        "#norm off (%)",
     ]);
     let is_token_mean = receipt.formula.as_deref() == Some("token-mean/1");
-    for (drift, window) in off.iter().take(SHOWN) {
+    for (drift, window) in shown {
         let loss = |loss: Option<Finite>| Cell::or_empty(loss.map(|loss| Cell::exact(loss.get())));
-        let ratio = |ratio: Option<f64>| Cell::or_empty(ratio.map(Cell::ratio));
+        let percent = |ratio: Option<f64>| Cell::or_empty(ratio.map(Cell::percent));
         table.push(vec![
             Cell::count(window.window.get()),
             Cell::count(window.microbatches.get()),
@@ -193,15 +202,15 @@ fn table(receipt: &Receipt, off: &[(Drift, &WindowReport)]) -> Table {
             loss(window.loss),
             loss(window.full_batch.loss.filter(|_| !is_token_mean)),
             loss(window.accumulated.loss),
-            ratio(drift.loss),
-            loss(logged(window).map(|loss| loss.recorded)),
-            ratio(drift.logged),
-            ratio(drift.denominator),
-            ratio(drift.weight),
-            ratio(drift.gradient),
-            ratio(drift.cosine),
-            ratio(drift.logged_gradient),
-            ratio(drift.norm),
+            percent(drift.loss),
+            loss(logged(window).map(|loss| loss.recorded).filter(|_| !is_made_logged)),
+            percent(drift.logged.filter(|_| !is_made_logged)),
+            percent(drift.denominator),
+            percent(drift.weight),
+            percent(drift.gradient),
+            Cell::or_empty(drift.cosine.map(Cell::ratio)),
+            percent(drift.logged_gradient),
+            percent(drift.norm),
         ]);
     }
     if off.len() > SHOWN {

@@ -49,7 +49,7 @@ fn add(items: &mut Vec<(usize, Line)>, receipt: &Receipt, finding: &FindingRepor
     let worst = if finding.count.get() > 1 { ". The worst: " } else { ": " };
     let line = Line::new().with(role, word).text(" ").name(finding.code.as_str());
     let line = line.text(format!(" {}{often}. ", finding.name)).strong(plain::wrong(finding.code, finding.severity));
-    let line = line.text(format!("{worst}{}.", finding.message));
+    let line = line.text(format!("{worst}{}", words::stopped(&finding.message)));
     items.push((depth, line));
     let symptoms =
         receipt.findings.iter().filter(|other| other.caused_by == Some(finding.code) && other.code != finding.code);

@@ -60,7 +60,8 @@ pub fn markdown(shown: &Shown<'_>, window: Option<u64>) -> Result<String, NoSuch
     Ok(top.join("\n") + &markdown::sections(&sections))
 }
 
-/// The first lines, never broken: the verdict, what is wrong, what to change.
+/// The first lines, never broken: the verdict, what is wrong, what to change; or the verdict, what it means, and what
+/// may be changed.
 fn top(shown: &Shown<'_>) -> Vec<Line> {
     let headline = Headline::of(shown.receipt);
     let (role, word) = match shown.receipt.verdict {
@@ -69,9 +70,13 @@ fn top(shown: &Shown<'_>) -> Vec<Line> {
         Verdict::Rejected => (Role::Error, "rejected"),
     };
     let verdict = Line::new().with(role, word).text(": ").name(shown.subject);
-    let Some(change) = headline.change else { return vec![verdict, headline.sentence.into()] };
+    let advice = |label: &str, text: &str| Line::new().strong(label).text(" ").join(prose::spans(text));
+    let Some(change) = headline.change else {
+        let optional = headline.optional.map(|text| advice("What you may change:", &text));
+        return [verdict, headline.sentence.into()].into_iter().chain(optional).collect();
+    };
     let wrong = Line::new().strong("What is wrong:").text(format!(" {}", headline.sentence));
-    vec![verdict, wrong, Line::new().strong("What to change:").text(" ").join(prose::spans(&change))]
+    vec![verdict, wrong, advice("What to change:", &change)]
 }
 
 /// What a section answers, for formats that add pictures to some.

@@ -4,6 +4,7 @@ use crate::receipt::document::Receipt;
 use crate::report::layout::Block;
 use crate::report::layout::Line;
 use crate::report::layout::Section;
+use crate::report::layout::prose;
 use crate::report::recipes;
 use crate::report::recipes::Recipe;
 use crate::report::words;
@@ -53,10 +54,10 @@ fn described(recipe: Recipe, scope: &str) -> Block {
     let Recipe { name, formula, did, effect, seen_in, .. } = recipe;
     let mut facts = vec![
         ("recipe", Line::new().name(name).text(format!(", weight f = {formula}. {scope}"))),
-        ("the run", format!("{did}. {effect}").into()),
+        ("in words", format!("{} {effect}", words::sentence(&did)).into()),
     ];
     if !seen_in.is_empty() {
-        facts.push(("seen in", seen_in.into()));
+        facts.push(("seen in", prose::spans(seen_in)));
     }
     Block::Facts(facts)
 }

@@ -6,6 +6,7 @@ use crate::ledger::counterexample::frozen;
 use crate::manifest::identifier::Opaque;
 use crate::report::testing;
 use crate::report::testing::Made;
+use serde_json::json;
 use tabled::grid::util::string::get_string_width;
 
 fn shown(receipt: &Receipt, width: usize) -> String {
@@ -25,8 +26,8 @@ fn the_first_lines_say_what_and_how_at_any_width() {
     let receipt = testing::violated(&[&testing::MEAN_OF_MEANS]);
     let lines = "\
 violated: run.jsonl
-What is wrong: This run averaged each microbatch by itself, and then averaged the averages (mean-of-means), where every target of an update was to count the same (token-mean/1); one counted for 3.33 times its fair share.
-What to change: Sum each microbatch's loss (reduction=\"sum\") and divide by the valid targets of the whole update.
+What is wrong: Each microbatch's loss was averaged by itself, and then the averages were averaged, so targets in short microbatches counted up to 3.33 times as much as they should: every target of an update was declared to count the same. (Recipe: mean-of-means.)
+What to change: Sum each microbatch's loss (`reduction=\"sum\"`) and divide by the valid targets of the whole update.
 
 What was declared
 ";
@@ -56,12 +57,14 @@ fn violated_by_a_mean_of_means() {
         section(&text, "Which recipe explains it"),
         "  mean-of-means explains every backward loss.
 
-  recipe   mean-of-means, weight f = c/(W·k·n). It explains every judged window.
-  the run  averaged each microbatch by itself, and then averaged the averages. A
-           target in a short microbatch counts for more than one in a long
-           microbatch, so the update has another direction than one big batch's.
-  seen in  Transformers up to 4.45, Accelerate's and Lightning's plain loops,
-           DeepSpeed, Megatron by default, nanotron
+  recipe    mean-of-means, weight f = c/(W·k·n). It explains every judged
+            window.
+  in words  Each microbatch's loss was averaged by itself, and then the averages
+            were averaged. A target in a short microbatch counts for more than
+            one in a long microbatch, so the update has another direction than
+            one big batch's.
+  seen in   Transformers up to 4.45, Accelerate's and Lightning's plain loops,
+            DeepSpeed, Megatron by default, nanotron
 
   f: what multiplies a microbatch's summed loss; n: the microbatch's valid
   targets; k: microbatches per rank really in the window; W: ranks; c: W where
@@ -101,6 +104,23 @@ fn the_worst_windows_are_shown_and_the_others_counted() {
 }
 
 #[test]
+fn a_log_that_tells_the_loss_made_has_no_columns_of_its_own() {
+    let mut receipt = testing::violated(&[&testing::MEAN_OF_MEANS]);
+    let (made, declared) = (8.0 / 15.0, 0.64);
+    let window = &mut receipt.windows.as_mut().expect("windows")[0];
+    window.accumulated.loss = Some(testing::finite(made));
+    let claim = json!({"rank": 0, "event": 4, "loss": {"recorded": made, "expected": declared}});
+    window.logged = vec![serde_json::from_value(claim).expect("a claim")];
+    let by_how_much = |receipt: &Receipt| section(&shown(receipt, 200), "By how much").to_owned();
+    let equal = by_how_much(&receipt);
+    assert!(equal.contains("loss made and logged  loss off (%)  worst weight off (%)"), "{equal}");
+    assert!(equal.contains("  16.7 ") && equal.contains("  233"), "{equal}");
+    receipt.windows.as_mut().expect("windows")[0].accumulated.loss = Some(testing::finite(declared));
+    let apart = by_how_much(&receipt);
+    assert!(apart.contains("loss made  loss off (%)         loss logged  log off (%)"), "{apart}");
+}
+
+#[test]
 fn the_example_is_a_table_only_where_arithmetic_is_wrong() {
     const TITLE: &str = "What a mean of means would make of it";
     let mut receipt = testing::violated(&[&testing::MEAN_OF_MEANS]);
@@ -114,6 +134,7 @@ fn the_example_is_a_table_only_where_arithmetic_is_wrong() {
     receipt.findings = vec![testing::finding(Code::GA303, Place::window(0), "lost")];
     let text = shown(&receipt, 200);
     assert_eq!(section(&text, TITLE).lines().count(), 1, "{text}");
+    assert!(section(&text, TITLE).contains("from the token mean. All losses over"), "{text}");
 }
 
 #[test]
@@ -159,11 +180,7 @@ Where worst
   rule   GA103 unexpected-shape
   field  /contract
 
-What to change
-  GA103 unexpected-shape: Compare with what `receipt schema manifest` prints, or
-  for a `.jsonl` file `receipt schema microbatches`: its line 1 must be the
-  header.
-
+What else to change
   GA108 duplicate-microbatch: Give each forward and backward pass its own name;
   in the second epoch the same data gets a new one.
 
@@ -233,7 +250,10 @@ fn hostile_text_is_harmless_in_text() {
 fn hostile_text_is_harmless_in_markdown() {
     let receipt = hostile();
     let report = markdown(&Shown::new(&receipt, "a|b`<b>\u{1b}"), None).expect("no window was asked for");
-    assert!(report.starts_with("**violated**: ``a|b`<b>\\u{1b}``\n\n**What is wrong:** This run"), "{report}");
+    assert!(
+        report.starts_with("**violated**: ``a|b`<b>\\u{1b}``\n\n**What is wrong:** Each microbatch's loss"),
+        "{report}"
+    );
     let message = "\\\\u{1b}\\[2J\\\\u{202e}&lt;script&gt;\\|a \\:\\:error\\:\\:b \
                    #<!-- -->#<!-- -->\\\\u{5b}error\\] @<!-- -->all #<!-- -->1 \\`c\\`";
     assert!(report.contains(&format!("\n- {message}.\n")), "{report}");

@@ -41,7 +41,7 @@ fn values<'a>(page: &'a str, attribute: &str) -> Vec<&'a str> {
 #[test]
 fn the_first_lines_and_every_picture_are_there() {
     let page = page(&testing::violated(&[&testing::MEAN_OF_MEANS, &testing::RIGHT]), None);
-    let start = page.find("<strong>What is wrong: </strong>This run averaged").expect("the headline");
+    let start = page.find("<strong>What is wrong: </strong>Each microbatch's loss").expect("the headline");
     assert!(start < page.find("<h2").expect("a heading"));
     let pictures: Vec<&str> = values(&page, "aria-labelledby").into_iter().filter(|ids| ids.contains(' ')).collect();
     let expected = ["scale", "drift", "shares", "clock"].map(|id| format!("{id}-title {id}-description"));

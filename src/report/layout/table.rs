@@ -75,6 +75,12 @@ impl Cell {
         Cell::Number { exact: number::ratio(value), short: number::ratio(value) }
     }
 
+    /// A ratio in per cent; the column's title has the unit.
+    pub fn percent(value: f64) -> Self {
+        let shown = number::significant(value * 100.0, 3);
+        Cell::Number { exact: shown.clone(), short: shown }
+    }
+
     /// A ratio that should be 1.
     pub fn near_one(value: f64) -> Self {
         Cell::Number { exact: number::near_one(value), short: number::near_one(value) }
@@ -146,7 +152,7 @@ impl Table {
             Some(cells) => self.draw(cells, &vec![None; self.columns.len()]),
             None => match self.rooms(&short, width) {
                 Some(rooms) => self.draw(&wrapped(short.clone(), &rooms), &rooms),
-                None => paragraphs(&exact, width),
+                None => paragraphs(&self.cells(true, false), width),
             },
         };
         lines.extend(self.left_out.clone());
@@ -310,7 +316,7 @@ mod tests {
             [
                 "- microbatch          m0",
                 "  n                   3",
-                "  mean (nats/target)  0.3333333333333333",
+                "  mean (nats/target)  0.333333",
                 "  what                it says more than",
                 "                      a narrow terminal",
                 "                      has room for",

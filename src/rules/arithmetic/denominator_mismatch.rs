@@ -25,10 +25,10 @@ fn check(judged: &Judged<'_>, findings: &mut Findings) {
         let Some(delta) = claim.denominator.filter(|delta| !delta.agrees()) else { continue };
         let (recorded, expected, formula) = (delta.recorded, delta.expected, judged.contract.formula.as_str());
         let direction = if recorded > expected { "too many" } else { "too few" };
-        let message = format!(
-            "divided by {recorded}, but {formula} divides by {expected}: {} targets {direction}",
-            (recorded - expected).abs()
-        );
+        let difference = (recorded - expected).abs();
+        let targets = if difference == 1.0 { "target" } else { "targets" };
+        let message =
+            format!("divided by {recorded}, but {formula} divides by {expected}: {difference} {targets} {direction}");
         let place = Place::event(claim.rank, claim.event).in_window(judged.ledger.window).at("/logged/denominator");
         findings.report(Finding::new(Code::GA204, place, message).with_magnitude(delta.relative()));
     }

@@ -19,8 +19,9 @@ rule! {
     /// from the window before, or never reduced over ranks.
     ///
     /// ## What to do
-    /// Look at the findings that this one names as its cause, and at the diagnosis. If the weights are right, record
-    /// `accumulated`: GA207 then says at which backward the buffers went wrong.
+    /// Clear and assign nothing between a window's backwards, and read the logged gradient after the last of them, before
+    /// clipping. If it still differs, record `accumulated`: GA207 then says at which backward the buffers went wrong. A
+    /// finding that is named as the cause comes first.
     GA202, Check::Window(check)
 }
 

@@ -40,14 +40,21 @@ fn check(judged: &Judged<'_>, findings: &mut Findings) {
                 }
                 let (held, possible) = (share.held, share.possible);
                 let word = kind.as_str();
-                format!("required evidence {word:?} is missing: recorded in {held} of {possible} places of the window")
+                let recorded = match held {
+                    0 => "nowhere in the window".to_owned(),
+                    _ => format!("in {held} of {possible} places of the window"),
+                };
+                format!("required evidence {word:?} is missing: recorded {recorded}")
             }
         };
         findings.report(Finding::new(Code::GA208, place.clone(), message));
     }
     if ledger.evidence.without_count > 0 {
         let (lacking, formula) = (ledger.evidence.without_count, judged.contract.formula.as_str());
-        let message = format!("{lacking} microbatches lack a count that {formula} needs, so their weights are not judged");
+        let message = match lacking {
+            1 => format!("1 microbatch lacks a count that {formula} needs, so its weight is not judged"),
+            _ => format!("{lacking} microbatches lack a count that {formula} needs, so their weights are not judged"),
+        };
         findings.report(Finding::new(Code::GA208, place, message));
     }
 }

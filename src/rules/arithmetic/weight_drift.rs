@@ -23,7 +23,7 @@ rule! {
     /// ## What to do
     /// Call backward on `loss_sum * c / N`: N the valid targets of the whole window over all microbatches and ranks,
     /// counted after the shift, c the number of ranks where gradients are averaged over ranks and 1 where they are
-    /// summed. The diagnosis of `receipt explain` says which known recipe the recorded weights follow instead.
+    /// summed. A run's diagnosis names the known recipe that its weights follow instead.
     ///
     /// Numbers that were rounded on their way into the recording look like another objective: record all their digits.
     GA203, Check::Window(check)
@@ -51,6 +51,7 @@ fn check(judged: &Judged<'_>, findings: &mut Findings) {
                 _ => format!("all {all} weights of the window are off by one factor, {factor}"),
             }
         }
+        None if weights.compared == 1 => format!("the window's only weight is off; {}", words(explanation)),
         None => format!("{} of {} weights of the window are off; {}", weights.off, weights.compared, words(explanation)),
     };
     let message = match (microbatch.seen(), microbatch.declared) {

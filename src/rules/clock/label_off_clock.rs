@@ -7,6 +7,7 @@ use crate::finding::Finding;
 use crate::finding::Findings;
 use crate::rules::Check;
 use crate::rules::Judged;
+use crate::rules::clock::count;
 
 rule! {
     /// ## What it does
@@ -44,7 +45,7 @@ fn judge(judged: &Judged<'_>, rank: &RankClock, label: &Label, findings: &mut Fi
         findings.report(Finding::new(Code::GA311, place.clone(), message));
     }
     if let Some(counted) = label.counted.filter(|counted| *counted != label.recorded) {
-        let message = format!("{what} labelled {} where {counted} updates came before", label.recorded);
+        let message = format!("{what} labelled {} where {} came before", label.recorded, count(counted, "update"));
         let magnitude = label.recorded.abs_diff(counted) as f64;
         findings.report(Finding::new(Code::GA311, place.at(field), message).with_magnitude(magnitude));
     }
@@ -71,8 +72,8 @@ mod tests {
 
     #[test]
     fn another_number_is_found() {
-        assert_eq!(message(&RULE, json!({}), &["b b b step save=3"]), "a checkpoint labelled 3 where 1 updates came before");
-        assert_eq!(message(&RULE, json!({}), &["b b b step eval=0"]), "an evaluation labelled 0 where 1 updates came before");
+        assert_eq!(message(&RULE, json!({}), &["b b b step save=3"]), "a checkpoint labelled 3 where 1 update came before");
+        assert_eq!(message(&RULE, json!({}), &["b b b step eval=0"]), "an evaluation labelled 0 where 1 update came before");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Rules over the update clock: GA3xx.
 use super::Rule;
+use crate::numeric::shown;
 
 #[cfg(test)]
 pub(in crate::rules) mod testing;
@@ -15,8 +16,6 @@ registry! {
 pub(in crate::rules) fn count(number: u64, what: &str) -> String {
     match number {
         0 => format!("no {what}"),
-        1 => format!("1 {what}"),
-        _ if what.ends_with("ch") => format!("{number} {what}es"),
-        _ => format!("{number} {what}s"),
+        _ => shown::count(number, what),
     }
 }

@@ -6,6 +6,7 @@ use crate::finding::Finding;
 use crate::finding::Findings;
 use crate::rules::Check;
 use crate::rules::Judged;
+use crate::rules::clock::count;
 
 rule! {
     /// ## What it does
@@ -35,7 +36,7 @@ fn check(judged: &Judged<'_>, findings: &mut Findings) {
         let steps = rank.labels.iter().filter(|label| label.of == Labelled::Step && !skip_clock::is_explained(label));
         for label in steps {
             let Some(counted) = label.counted.filter(|counted| *counted != label.recorded) else { continue };
-            let message = format!("`update` is {} where {counted} updates came before", label.recorded);
+            let message = format!("`update` is {} where {} came before", label.recorded, count(counted, "update"));
             let place = judged.clock.place(rank, label.index).at("/optimizer_step/update");
             let magnitude = label.recorded.abs_diff(counted) as f64;
             findings.report(Finding::new(Code::GA308, place, message).with_magnitude(magnitude));
@@ -54,7 +55,7 @@ mod tests {
     #[test]
     fn counts_applied_updates() {
         assert_eq!(fires(&RULE, json!({}), &["b b b step#0 zero | b b b skip#1 zero | b b b step#1 zero | b b b step#2"]), 0);
-        assert_eq!(message(&RULE, json!({}), &["b b b step#0 zero | b b b step#3"]), "`update` is 3 where 1 updates came before");
+        assert_eq!(message(&RULE, json!({}), &["b b b step#0 zero | b b b step#3"]), "`update` is 3 where 1 update came before");
         assert_eq!(fires(&RULE, json!({}), &["b b b step#1"]), 1);
     }
 

@@ -7,6 +7,7 @@ use crate::numeric::shown::significant;
 use crate::replay::Trace;
 use crate::replay::trace::WindowTrace;
 use crate::rules::Check;
+use crate::rules::clock::count;
 
 rule! {
     /// ## What it does
@@ -22,8 +23,9 @@ rule! {
     /// it so.
     ///
     /// ## What to do
-    /// Look at the cause first. Where none is named, look at the window with `receipt replay`: it compares the scaled, the
-    /// unscaled and the consumed gradient, so that one sees which event changed it.
+    /// Run `receipt replay` on the manifest: for each window it compares the scaled, the unscaled and the consumed
+    /// gradient with the full batch's, and the first of them that is off shows which event changed it. Where another
+    /// finding is named as the cause, correct that first.
     GA701, Check::Replay(check)
 }
 
@@ -46,22 +48,14 @@ fn message(window: &WindowTrace) -> String {
                 None => format!("{} where the full batch's is 0", significant(drift.l2)),
             };
             let allowed = significant(window.allowed / drift.reference);
-            let more = if run == reference { String::new() } else { format!("; {} moved the weights", steps(run)) };
+            let more = if run == reference { String::new() } else { format!("; {} moved the weights", count(run, "step")) };
             let allowed = if drift.reference > 0.0 { format!(", where {allowed} is allowed") } else { String::new() };
             format!("executed, the gradient that the optimizer consumed is off by {far}{allowed}{more}")
         }
-        _ if run != reference => format!("executed, {} moved the weights where {reference} was due", steps(run)),
+        _ if run != reference => format!("executed, {} moved the weights where {reference} was due", count(run, "step")),
         _ => match window.scale {
             Some(scale) => format!("executed, the loss scale came to {} where the policy has {}", scale.run, scale.reference),
             None => unreachable!("bug: a window that agrees was found"),
         },
-    }
-}
-
-fn steps(count: u64) -> String {
-    match count {
-        0 => "no step".to_owned(),
-        1 => "1 step".to_owned(),
-        _ => format!("{count} steps"),
     }
 }

@@ -39,7 +39,10 @@ fn check(judged: &Judged<'_>, findings: &mut Findings) {
         let synced: Vec<u64> =
             earlier.iter().rev().filter(|(_, b)| b.really_synced() == Some(true)).map(|(index, _)| *index).collect();
         let Some(&first) = synced.first() else { continue };
-        let message = format!("{} of the {} backwards before the last synchronised", synced.len(), earlier.len());
+        let message = match earlier.len() {
+            1 => "the backward before the last synchronised".to_owned(),
+            all => format!("{} of the {all} backwards before the last synchronised", synced.len()),
+        };
         let finding = Finding::new(Code::GA402, judged.clock.place(rank, first), message);
         findings.report(finding.with_severity(severity).with_magnitude(synced.len() as f64));
     }

@@ -4,6 +4,7 @@ use super::is_seen;
 use crate::finding::Code;
 use crate::finding::Finding;
 use crate::finding::Findings;
+use crate::numeric::shown;
 use crate::rules::Check;
 use crate::rules::Judged;
 
@@ -32,8 +33,8 @@ fn check(judged: &Judged<'_>, findings: &mut Findings) {
             .map(|(index, _)| index)
             .collect();
         let Some(&first) = disagree.first() else { continue };
-        let all = rank.trace.counts.backward;
-        let message = format!("forward and backward disagree about no_sync in {} of {all} microbatches", disagree.len());
+        let all = shown::count(rank.trace.counts.backward, "microbatch");
+        let message = format!("forward and backward disagree about no_sync in {} of {all}", disagree.len());
         findings.report(Finding::new(Code::GA403, judged.clock.place(rank, first), message));
     }
 }

@@ -28,8 +28,8 @@ rule! {
     /// gradients of different models.
     ///
     /// ## What to do
-    /// Look at the first window that this rule names. Synchronise before you clip, share the overflow flag between the
-    /// ranks before you step, and load the same weights everywhere.
+    /// Synchronise before you clip, share the overflow flag between the ranks before you step, and load the same weights on
+    /// every rank. The ranks parted in the first window that this rule names, or in the step before it.
     GA405, Check::Window(check)
 }
 

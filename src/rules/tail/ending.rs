@@ -7,6 +7,7 @@ use crate::manifest::identifier::Identifier;
 use crate::manifest::list::Vector;
 use crate::manifest::resume::ResumedMicrobatch;
 use crate::numeric::exact::ExactSum;
+use crate::numeric::shown;
 use crate::rules::Judged;
 
 /// The field that is wrong and what is wrong with it.
@@ -65,7 +66,8 @@ impl<'a> Contents<'a> {
         }
         let held = self.microbatches.len();
         if ids.len() != held {
-            let message = format!("lists {} of the window's {held} microbatches", ids.len());
+            let held = shown::count(held as u64, "microbatch");
+            let message = format!("lists {} of the window's {held}", ids.len());
             return Some((format!("{tag}/microbatches"), message));
         }
         let mut pairs = ids.iter().zip(&self.microbatches).enumerate();
@@ -74,13 +76,13 @@ impl<'a> Contents<'a> {
             return Some((format!("{tag}/microbatches/{position}"), message));
         }
         let seen = self.microbatches.iter().fold(0_u64, |sum, held| sum.saturating_add(held.valid_targets));
-        let message = format!("has {targets} valid targets where the window has {seen}");
+        let message = format!("has {} where the window has {seen}", shown::count(targets, "valid target"));
         (targets != seen).then(|| (format!("{tag}/valid_targets"), message))
     }
 
     fn backwards(&self, counted: u64) -> Option<Fault> {
         let held = self.microbatches.len() as u64;
-        let message = format!("counts {counted} backwards where the window has {held}");
+        let message = format!("counts {} where the window has {held}", shown::count(counted, "backward"));
         (counted != held).then(|| ("/carry/backwards".to_owned(), message))
     }
 

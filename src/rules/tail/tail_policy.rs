@@ -59,7 +59,7 @@ fn check(judged: &Judged<'_>, findings: &mut Findings) {
 fn treatment(judged: &Judged<'_>, rank: &RankClock, recorded: &RankWindow) -> Option<(Place, String)> {
     let declared = judged.contract.tail;
     let size = count(rank.microbatches, "microbatch");
-    let tail = format!("a window of {size} at the end of the data, {} short of K,", judged.clock.declared - rank.microbatches);
+    let tail = format!("a window of {size} at the end of the data (a full one has {})", judged.clock.declared);
     let step = rank.trace.steps.first().map(|(tick, _)| tick.index);
     let ending = rank.trace.endings.first();
     let said = ending.and_then(|tick| recorded.events.get(tick.position)).map(|indexed| indexed.event.tag());
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn another_ending_is_wrong() {
         let found = |policy, script| message(&RULE, tail(policy), &[script]);
-        let tail = "a window of 2 microbatches at the end of the data, 1 short of K, was";
+        let tail = "a window of 2 microbatches at the end of the data (a full one has 3) was";
         for (policy, script, was) in [
             ("flush", "b b zero end | b b b step", "left unstepped, where the contract declares flush"),
             ("flush", "b b", "left unstepped, where the contract declares flush"),
