@@ -30,6 +30,10 @@ use crate::optimizer::clip;
 /// The rate where neither the run nor the contract has one: `golden/README.md`'s.
 pub const DEFAULT_LEARNING_RATE: f64 = 0.01;
 
+/// The least loss scale with which gradients are computed, 2⁻⁵¹²: under much smaller ones they lose the digits that the
+/// comparison is about, and what is divided by the scale becomes infinite.
+const LEAST_LOSS_SCALE: f64 = f64::from_bits((1023 - 512) << 52);
+
 /// Lowers windows in order; it follows scale and rate through all of them, replayed or not.
 #[derive(Clone, Debug)]
 pub struct Lowering {
@@ -340,10 +344,13 @@ fn obstacle(script: &Script, ledger: &WindowLedger) -> Option<Obstacle> {
     }
     let in_range = |op: &Op| match *op {
         Op::ZeroGrad => true,
-        Op::Backward(pass) => pass.weight.is_finite() && (pass.weight * pass.loss_scale).is_finite(),
+        Op::Backward(pass) => {
+            let scale = pass.loss_scale;
+            scale >= LEAST_LOSS_SCALE && pass.weight.is_finite() && (pass.weight * scale).is_finite()
+        }
         Op::Rescale(factor) | Op::Clip(factor) => factor.is_finite(),
-        Op::Unscale(scale) => scale.is_finite() && scale > 0.0,
-        Op::Step(step) => step.unscales > 0.0,
+        Op::Unscale(scale) => scale.is_finite() && scale >= LEAST_LOSS_SCALE,
+        Op::Step(step) => step.unscales >= LEAST_LOSS_SCALE,
     };
     (!script.ranks.iter().flatten().all(in_range)).then_some(Obstacle::OutOfRange)
 }

@@ -36,6 +36,10 @@ pub const LEAST_VOCABULARY: usize = 258;
 /// Parameters of the largest decoder that is built: 32 MiB of binary64.
 pub const MOST_PARAMETERS: usize = 1 << 22;
 
+/// Blocks of the deepest decoder that is built, twice those of the deepest in use. What is run again nests, with one
+/// snapshot as deep as there are blocks, and in a chain of thousands that would be more than a thread's stack holds.
+pub const MOST_BLOCKS: usize = 256;
+
 /// What the optimizer changes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
@@ -88,6 +92,9 @@ pub enum Unbuildable {
     /// More parameters than a replay is meant for.
     #[error("more than {MOST_PARAMETERS} parameters")]
     TooLarge,
+    /// Deeper than a replay can be.
+    #[error("{0} blocks, more than {MOST_BLOCKS}")]
+    TooDeep(usize),
     /// Sizes that do not go together.
     #[error(transparent)]
     Config(#[from] InvalidConfig),
@@ -115,6 +122,9 @@ impl Machine {
         if parameters(&config).is_none_or(|parameters| parameters > MOST_PARAMETERS) || config.context > MOST_PARAMETERS
         {
             return Err(Unbuildable::TooLarge);
+        }
+        if config.blocks > MOST_BLOCKS {
+            return Err(Unbuildable::TooDeep(config.blocks));
         }
         let source = Source { seed: options.seed.get(), context: config.context };
         let decoder = Decoder::new(config)?;
@@ -316,14 +326,17 @@ mod tests {
     use crate::canonical::Count;
     use crate::canonical::Finite;
 
-    fn machine(dropout: f64, recompute: Recompute) -> Machine {
+    fn built(options: &ReplayOptions) -> Result<Machine, Unbuildable> {
         let contract = serde_json::json!({
             "formula": "token-mean/1", "accumulation_steps": 1, "world_size": 1, "tail": "flush",
             "tolerance": {"absolute": 0.0, "relative": 1e-9}, "precision": "float64"
         });
-        let contract = serde_json::from_value(contract).expect("a contract");
+        Machine::new(&serde_json::from_value(contract).expect("a contract"), options)
+    }
+
+    fn machine(dropout: f64, recompute: Recompute) -> Machine {
         let dropout = Finite::new(dropout).expect("a number");
-        Machine::new(&contract, &ReplayOptions { dropout, recompute, ..ReplayOptions::default() }).expect("a machine")
+        built(&ReplayOptions { dropout, recompute, ..ReplayOptions::default() }).expect("a machine")
     }
 
     fn batch(index: u64, targets: u64) -> Batch {
@@ -357,6 +370,20 @@ mod tests {
                 assert_ne!(overwritten, recorded);
             }
         }
+    }
+
+    /// With one snapshot every block is run again inside the one after it.
+    #[test]
+    fn the_deepest_decoder_fits_a_threads_stack() {
+        let blocks = |blocks: usize| Count::from(u32::try_from(blocks).expect("few"));
+        let options = ReplayOptions {
+            blocks: blocks(MOST_BLOCKS),
+            recompute: Recompute::Snapshots(Count::from(1)),
+            ..ReplayOptions::default()
+        };
+        gradient(&built(&options).expect("a machine"), &[&[batch(0, 1)]], Sweep::Adding);
+        let deeper = ReplayOptions { blocks: blocks(MOST_BLOCKS + 1), ..options };
+        assert_eq!(built(&deeper).err(), Some(Unbuildable::TooDeep(MOST_BLOCKS + 1)));
     }
 
     #[test]

@@ -371,3 +371,16 @@ fn without_a_run_it_is_the_nine_target_example() {
     assert!(shown.code == 0 && shown.out.contains("85.33333333333333, 42.666666666666664"), "{}", shown.shown());
     assert_eq!(binary::run(["replay", "--rows-per-microbatch", "4"]).code, 2);
 }
+
+#[test]
+fn no_alarm_where_a_loss_scale_has_no_finite_reciprocal() {
+    for (scale, executed) in [(1e-100, 2), (1e-308, 0), (1e-310, 0), (5e-324, 0)] {
+        let manifest = run(
+            json!({"loss_scale": {"policy": "static", "value": scale}, "unobserved": ["unscale"]}),
+            &[&[&[3, 6]], &[&[1, 2]]],
+        );
+        let verified = self::executed(&manifest);
+        assert_eq!(runs::receipt(&verified).findings, [], "{scale}");
+        assert_eq!(windows(&verified).len(), executed, "{scale}");
+    }
+}
