@@ -64,6 +64,9 @@ pub fn report(shown: &Shown<'_>, window: Option<u64>, timeline: Option<&Timeline
                     p.lead { strong { "What to change: " } (html::line(&prose::spans(change))) }
                 },
             }
+            @if let Some(advice) = &headline.optional {
+                p.lead { strong { "What you may change: " } (html::line(&prose::spans(advice))) }
+            }
         }
         main {
             @for (index, (question, section)) in parts.iter().enumerate() {
