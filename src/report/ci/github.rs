@@ -7,6 +7,7 @@ use super::problem::problems;
 use crate::finding::Severity;
 use crate::report::Style;
 use crate::report::verdict;
+use crate::report::visible;
 use crate::report::words;
 
 /// Annotations of a level that GitHub shows of one step.
@@ -38,7 +39,8 @@ pub fn text(checked: &Checked<'_>) -> String {
 fn annotation(command: &str, problem: &Problem<'_>) -> String {
     let finding = problem.finding;
     let mut properties = Vec::new();
-    if let Some(path) = &problem.path {
+    // There is no escape for what a terminal would obey: an annotation can do without its file.
+    if let Some(path) = problem.path.as_ref().filter(|path| visible::line(path) == **path) {
         properties.push(format!("file={}", property(path)));
     }
     if let Some(at) = problem.at {
@@ -77,6 +79,16 @@ mod tests {
             text.lines().next().expect("a line"),
             "::error file=a%2Cb%3Ac%25.json,title=GA107 bad-identifier::100 %25\\u{d}\\u{a}::error::x\\u{1b} a,b:c"
         );
+    }
+
+    #[test]
+    fn no_file_whose_name_a_terminal_would_obey() {
+        let receipt = rejected(vec![finding(Code::GA107, Place::document("/a"), "bad")]);
+        for name in ["a\u{1b}[31m.json", "a\u{202e}.json", "a##[error]"] {
+            let text = testing::format(&receipt, name, text);
+            assert!(text.starts_with("::error title=GA107 bad-identifier::"), "{text}");
+            assert!(!text.contains(name), "{text}");
+        }
     }
 
     #[test]

@@ -75,7 +75,7 @@ pub fn report(shown: &Shown<'_>, window: Option<u64>, timeline: Option<&Timeline
         }
         footer {
             p {
-                (receipt.tool.name) " " (receipt.tool.version)
+                (visible::line(&receipt.tool.name)) " " (visible::line(&receipt.tool.version))
                 @if let Some(hash) = receipt.receipt_sha256 { " · receipt " code { (hash) } }
                 @if let Some(hash) = receipt.input.sha256 { " · input " code { (hash) } }
             }

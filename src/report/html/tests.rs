@@ -101,6 +101,7 @@ fn a_page_is_accessible_and_loads_nothing() {
 #[test]
 fn hostile_text_is_text() {
     let mut receipt = testing::violated(&[&testing::MEAN_OF_MEANS]);
+    (receipt.tool.name, receipt.tool.version) = (HOSTILE.to_owned(), HOSTILE.to_owned());
     receipt.findings[0].message = HOSTILE.to_owned();
     receipt.findings[0].place = Place::event(0, 3).in_window(0).at(HOSTILE);
     receipt.limitations = vec![HOSTILE.to_owned()];
@@ -110,8 +111,9 @@ fn hostile_text_is_text() {
     contract.software.insert(Opaque::new(HOSTILE).expect("short"), Opaque::new(HOSTILE).expect("short"));
     let page = report(&Shown::new(&receipt, HOSTILE), None, Some(&timeline())).expect("a page");
     let escaped = "&lt;img src=x onerror=alert(1)&gt;]]&gt;&lt;/svg&gt;&lt;script&gt;\\u{1b}[2J\\u{202e}&quot;'&amp;";
-    // Title, heading, message, place, limitation, diagnosis, name and version of a program, and the command to type.
-    assert_eq!(page.matches(escaped).count(), 9, "{page}");
+    // Title, heading, message, place, limitation, diagnosis, name and version of a program and of the tool, and the
+    // command to type.
+    assert_eq!(page.matches(escaped).count(), 11, "{page}");
     assert!(!page.contains("<img") && !page.contains("<script") && !page.contains("]]>"), "{page}");
     assert!(page.chars().all(|c| c == '\n' || !c.is_control()) && !page.contains('\u{202e}'), "{page}");
     assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
