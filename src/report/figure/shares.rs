@@ -128,9 +128,9 @@ fn drawing(rows: &[Row<'_>]) -> Markup {
 fn legend(rows: &[Row<'_>]) -> Markup {
     let seen = |off| rows.iter().filter_map(|row| row.seen).any(|share| is_off(share) == off);
     let kinds = [
-        ("bar", "seen", seen(false)),
-        ("bar off", "seen, off", seen(true)),
-        ("outline", "mean of means", rows.iter().any(|row| row.of_means.is_some())),
+        ("swatch bar", "seen", seen(false)),
+        ("swatch bar off", "seen, off", seen(true)),
+        ("swatch outline", "mean of means", rows.iter().any(|row| row.of_means.is_some())),
     ];
     html! {
         @for (index, (class, name, _)) in kinds.into_iter().filter(|(_, _, is_there)| *is_there).enumerate() {

@@ -53,6 +53,13 @@ fn the_first_lines_and_every_picture_are_there() {
 }
 
 #[test]
+fn advice_that_may_be_taken_is_called_so() {
+    let mut receipt = testing::receipt(&[&testing::RIGHT]);
+    receipt.findings = vec![testing::finding(Code::GA309, Place::window(0), "twice")];
+    assert!(page(&receipt, None).contains("<strong>What you may change: </strong>Keep one <code>zero_grad()</code>."));
+}
+
+#[test]
 fn bars_are_as_long_as_their_shares() {
     let page = page(&testing::violated(&[&testing::MEAN_OF_MEANS]), None);
     let bars: Vec<f64> = page
