@@ -88,7 +88,11 @@ impl Choice {
     }
 
     /// Takes in the next window.
-    pub fn add(&mut self, script: Script) {
+    pub fn add(&mut self, mut script: Script) {
+        if script.obstacle.is_some() {
+            // It is never executed, and the window after it would hold on to it.
+            script.ranks = vec![];
+        }
         let script = Arc::new(script);
         let before = self.latest.take();
         let latest = Candidate {

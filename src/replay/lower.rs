@@ -34,6 +34,10 @@ pub const DEFAULT_LEARNING_RATE: f64 = 0.01;
 /// comparison is about, and what is divided by the scale becomes infinite.
 const LEAST_LOSS_SCALE: f64 = f64::from_bits((1023 - 512) << 52);
 
+/// Operations of a rank for each of its microbatches, and as many more, that are held and executed. One after whose every
+/// microbatch everything happens that can happen has seven.
+const MOST_OPERATIONS: usize = 16;
+
 /// Lowers windows in order; it follows scale and rate through all of them, replayed or not.
 #[derive(Clone, Debug)]
 pub struct Lowering {
@@ -341,6 +345,13 @@ fn obstacle(script: &Script, ledger: &WindowLedger) -> Option<Obstacle> {
     }
     if script.passes().any(|(_, pass)| pass.declared.is_nan()) {
         return Some(Obstacle::UnknownWeight);
+    }
+    let is_crowded = |ops: &Vec<Op>| {
+        let passes = ops.iter().filter_map(Op::pass).count();
+        ops.len() > MOST_OPERATIONS * (passes + 1)
+    };
+    if script.ranks.iter().any(is_crowded) {
+        return Some(Obstacle::TooManyEvents);
     }
     let in_range = |op: &Op| match *op {
         Op::ZeroGrad => true,

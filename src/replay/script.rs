@@ -114,6 +114,8 @@ pub enum Obstacle {
     OutOfRange,
     /// Nothing in it has a target.
     NoTargets,
+    /// So much happened beside its microbatches that holding and executing it would have no bound in them.
+    TooManyEvents,
 }
 
 impl Obstacle {
@@ -125,6 +127,7 @@ impl Obstacle {
             Obstacle::UnknownWeight => "a count that the declared formula needs was not recorded",
             Obstacle::OutOfRange => "a recorded factor is out of range",
             Obstacle::NoTargets => "no microbatch of the window has a target",
+            Obstacle::TooManyEvents => "the window has far more events than microbatches",
         }
     }
 }

@@ -384,3 +384,14 @@ fn no_alarm_where_a_loss_scale_has_no_finite_reciprocal() {
         assert_eq!(windows(&verified).len(), executed, "{scale}");
     }
 }
+
+#[test]
+fn a_window_with_far_more_events_than_microbatches_is_not_held() {
+    let mut manifest = run(json!({}), &[&[&[3, 6]], &[&[1, 2]]]);
+    let events = manifest["ranks"][0]["events"].as_array_mut().expect("events");
+    events.splice(2..2, vec![json!({"rescale": {"factor": 1}}); 60]);
+    let verified = executed(&manifest);
+    assert_eq!(windows(&verified).len(), 1);
+    let reasons: Vec<&str> = replay(&verified).not_replayed.iter().map(|left| left.reason.as_str()).collect();
+    assert_eq!(reasons, ["the window has far more events than microbatches"]);
+}
