@@ -151,3 +151,51 @@ impl Arranged {
         Some(RecipeTrace { gradient, weights })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::autograd::gradients::Reduction;
+    use crate::numeric::tolerance::Tolerance;
+    use crate::replay::execute::execute;
+    use crate::replay::machine::tests::small;
+    use crate::replay::script::tests::script;
+
+    fn planned(window: u64, targets: &[u64], drift: f64) -> Planned {
+        let script = Script { mean_of_means: drift, ..script(window, targets) };
+        Planned { script: Arc::new(script), is_judged: true, follows: true }
+    }
+
+    #[test]
+    fn the_worst_are_judged_and_applied() {
+        let mut windows: Vec<Planned> =
+            [0.1, 0.9, 0.8, 0.2, 0.1, 0.3].iter().zip(0..).map(|(&drift, at)| planned(at, &[3, 6], drift)).collect();
+        windows[1].is_judged = false;
+        Arc::make_mut(&mut windows[2].script).outcome = Some(Outcome::Skipped);
+        let worst = Worst::of(&Plan { windows, ..Plan::default() });
+        assert_eq!(worst.windows.into_keys().collect::<Vec<_>>(), [0, 3, 5], "of equals the first");
+    }
+
+    #[test]
+    fn a_recipe_is_given_where_it_drifts_most() {
+        let windows = vec![planned(0, &[4, 5], 0.1), planned(1, &[1, 11], 0.3), planned(2, &[3, 6], 0.2)];
+        let machine = small();
+        let settings = Settings {
+            machine: &machine,
+            ranks: 1,
+            reduction: Reduction::Mean,
+            tolerance: Tolerance::new(1e-9, 1e-6).expect("a tolerance"),
+            recipes: &[Recipe::MeanOfMeans],
+            threads: 1,
+        };
+        let trace = execute(settings, &Plan { windows, ..Plan::default() }, |_, _| {});
+        let drift = |window: usize| trace.windows[window].mean_of_means.and_then(|means| means.gradient.relative());
+        assert!(drift(1) > drift(0) && drift(1) > drift(2));
+        let [found] = &trace.counterexamples[..] else { panic!("one recipe") };
+        assert_eq!(found.window, 1);
+        let means = trace.windows[1].mean_of_means.expect("means");
+        let close =
+            |a: Drift, b: Drift| a.relative().zip(b.relative()).is_some_and(|(a, b)| (a / b - 1.0).abs() < 1e-9);
+        assert!(close(found.drift.gradient, means.gradient) && close(found.drift.weights, means.weights));
+    }
+}

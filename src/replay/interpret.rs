@@ -274,3 +274,107 @@ impl<'a> Interpreter<'a> {
 fn consumes(op: &Op) -> bool {
     matches!(op, Op::Unscale(_) | Op::Clip(_) | Op::Step(_))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replay::drift::Drift;
+    use crate::replay::machine::tests::small;
+    use crate::replay::script::tests::script;
+    use crate::replay::script::tests::scripts;
+
+    fn seen(script: &Script) -> Vec<Seen> {
+        Interpreter::new(&small(), script.ranks.len(), Reduction::Mean).window(script, |_| {})
+    }
+
+    fn close(a: &[f64], b: &[f64]) -> bool {
+        Drift::between(a, b).relative().is_some_and(|relative| relative < 1e-12)
+    }
+
+    fn with_passes(script: &Script, change: impl Fn(&mut Pass)) -> Script {
+        let mut changed = script.clone();
+        for op in changed.ranks.iter_mut().flatten() {
+            if let Op::Backward(pass) = op {
+                change(pass);
+            }
+        }
+        changed
+    }
+
+    #[test]
+    fn an_overflow_reaches_every_rank_that_reduces_with_it() {
+        let mut window = scripts(0, &[&[3, 6], &[1, 2]]);
+        let Op::Backward(pass) = &mut window.ranks[1][1] else { panic!("a backward") };
+        pass.overflows = true;
+        assert!(seen(&window).iter().all(|seen| seen.overflowed && seen.steps == 0));
+        let alone = with_passes(&window, |pass| pass.syncs = false);
+        assert_eq!(seen(&alone).iter().map(|seen| seen.steps).collect::<Vec<_>>(), [1, 0]);
+    }
+
+    #[test]
+    fn a_step_that_unscales_is_an_unscale_before_it() {
+        let scaled = with_passes(&script(0, &[3, 6]), |pass| pass.loss_scale = 8.0);
+        let (mut before, mut inside) = (scaled.clone(), scaled);
+        before.ranks[0].splice(2..2, [Op::Unscale(8.0), Op::Clip(0.5)]);
+        inside.ranks[0].insert(2, Op::Clip(0.5));
+        let Op::Step(step) = &mut inside.ranks[0][3] else { panic!("a step") };
+        step.unscales = 8.0;
+        let (before, inside) = (&seen(&before)[0], &seen(&inside)[0]);
+        assert_eq!(
+            (&before.consumed, &before.unscaled, &before.scaled),
+            (&inside.consumed, &inside.unscaled, &inside.scaled)
+        );
+        assert!(close(&before.unscaled, &seen(&script(0, &[3, 6]))[0].consumed));
+    }
+
+    #[test]
+    fn before_clipping_is_before_the_first_clip() {
+        let mut window = script(0, &[3, 6]);
+        let whole = seen(&window)[0].consumed.clone();
+        window.ranks[0].splice(2..2, [Op::Clip(0.5), Op::Clip(0.5)]);
+        let own = &seen(&window)[0];
+        assert_eq!(own.unscaled, whole);
+        assert_eq!(own.consumed, whole.iter().map(|x| x * 0.25).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_skipped_step_moves_nothing() {
+        let mut window = script(0, &[3, 6]);
+        let Op::Step(step) = &mut window.ranks[0][2] else { panic!("a step") };
+        step.outcome = Outcome::Skipped;
+        let machine = small();
+        let mut run = Interpreter::new(&machine, 1, Reduction::Mean);
+        assert_eq!(run.window(&window, |_| {})[0].steps, 0);
+        assert_eq!(&run.states()[0], machine.initial());
+    }
+
+    #[test]
+    fn a_weight_of_nothing_adds_nothing_and_its_gradient_is_known() {
+        let mut window = script(0, &[3, 6]);
+        let Op::Backward(pass) = &mut window.ranks[0][1] else { panic!("a backward") };
+        pass.weight = 0.0;
+        let mut first = window.clone();
+        first.ranks[0].remove(1);
+        let machine = small();
+        let mut seeds = vec![];
+        let own = Interpreter::new(&machine, 1, Reduction::Mean).window(&window, |each| seeds.push(each.seed));
+        assert_eq!(own[0].consumed, seen(&first)[0].consumed);
+        assert!(seeds.len() == 2 && seeds[0] == seeds[1] && seeds[0] > 0.0, "{seeds:?}");
+    }
+
+    #[test]
+    fn shared_gradients_end_where_the_parameters_move() {
+        let mut window = script(0, &[3, 6]);
+        let step = window.ranks[0][2];
+        let machine = small();
+        let mut shared = BTreeMap::new();
+        Interpreter::new(&machine, 1, Reduction::Mean).window(&window, |each| {
+            let gradient = Gradient { seed: each.seed, values: each.gradient.clone() };
+            shared.insert((each.rank, each.pass.index), gradient);
+        });
+        window.ranks[0].insert(1, step);
+        let mut run = Interpreter::new(&machine, 1, Reduction::Mean);
+        run.share(&shared);
+        assert!(close(&run.window(&window, |_| {})[0].consumed, &seen(&window)[0].consumed));
+    }
+}

@@ -192,14 +192,14 @@ fn after_each(script: &Script, insert: impl Fn(usize) -> Option<Vec<Op>>) -> Opt
 
 fn unscale_early(script: &Script) -> Option<Script> {
     let scale = script.declared.loss_scale;
-    let early =
-        after_each(script, |at| (scale != 1.0).then(|| if at == 0 { vec![Op::Unscale(scale)] } else { vec![] }))?;
+    let each = after_each(script, |_| (scale != 1.0).then(|| vec![Op::Unscale(scale)]))?;
+    // The first is left, and stands after the first microbatch of a rank that has two.
     let once = |ops: Vec<Op>| {
         let mut seen = false;
         let first = |op: &Op| !matches!(op, Op::Unscale(_)) || !std::mem::replace(&mut seen, true);
         ops.into_iter().filter(first).collect()
     };
-    Some(Script { ranks: early.ranks.into_iter().map(once).collect(), ..early })
+    Some(Script { ranks: each.ranks.into_iter().map(once).collect(), ..each })
 }
 
 /// The step's rate after as many ticks in every window so far as it has microbatches.
@@ -222,4 +222,62 @@ fn step_per_microbatch(script: &Script) -> Option<Script> {
     let tail = |ops: &Vec<Op>| -> Vec<Op> { ops.iter().filter(|op| op.pass().is_none()).copied().collect() };
     let tail = alone.ranks.first().map(tail)?;
     after_each(&alone, |_| Some(tail.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replay::script::tests::scripts;
+
+    #[test]
+    fn each_weight_is_the_formula_of_its_description() {
+        // c and W are 2, N is 17 and K is 3; the first rank has k of 2 and 9 targets.
+        let window = scripts(0, &[&[3, 6], &[1, 2, 5]]);
+        let first = window.ranks[0][0].pass().expect("a backward");
+        for (recipe, weight) in [
+            (Recipe::MeanOfMeans, 2.0 / (2.0 * 2.0 * 3.0)),
+            (Recipe::MeanOfMeansNominal, 2.0 / (2.0 * 3.0 * 3.0)),
+            (Recipe::RankTokenMean, 2.0 / (2.0 * 9.0)),
+            (Recipe::DividedTwice, 2.0 / (17.0 * 2.0)),
+            (Recipe::Unnormalized, 2.0),
+        ] {
+            assert_eq!(recipe.weight(0, first, &window.declared), Some(weight), "{recipe:?}");
+            let rewritten = recipe.rewrite(&window).expect("another window");
+            assert_eq!(rewritten.ranks[0][0].pass().expect("a backward").weight, weight, "{recipe:?}");
+        }
+        assert_eq!(Recipe::SyncNever.weight(0, first, &window.declared), None);
+    }
+
+    /// A letter for each operation, small for a backward that does not all-reduce.
+    fn order(script: &Script) -> Vec<String> {
+        let letter = |op: &Op| match op {
+            Op::Backward(pass) if pass.syncs => 'B',
+            Op::Backward(_) => 'b',
+            Op::ZeroGrad => 'Z',
+            Op::Unscale(scale) if *scale == 8.0 => 'U',
+            Op::Clip(coefficient) if *coefficient == 0.5 => 'C',
+            Op::Step(_) => 'S',
+            _ => '?',
+        };
+        script.ranks.iter().map(|ops| ops.iter().map(letter).collect()).collect()
+    }
+
+    #[test]
+    fn each_order_is_the_one_of_its_description() {
+        let mut window = scripts(0, &[&[3, 6, 2], &[1, 2]]);
+        (window.declared.loss_scale, window.declared.clip) = (8.0, 0.5);
+        let window = window.as_declared();
+        assert_eq!(order(&window), ["bbBUCSZ", "bBUCSZ"]);
+        for (recipe, rewritten) in [
+            (Recipe::ClipEachMicrobatch, ["bCbCBUCSZ", "bCBUCSZ"]),
+            (Recipe::UnscaleEarly, ["bUbBCSZ", "bUBCSZ"]),
+            (Recipe::ZeroInsideWindow, ["bZbBUCSZ", "bZBUCSZ"]),
+            (Recipe::StepPerMicrobatch, ["BUCSZBUCSZBUCSZ", "BUCSZBUCSZ"]),
+            (Recipe::SyncNever, ["bbbUCSZ", "bbUCSZ"]),
+            (Recipe::ZeroForgotten, ["bbBUCSZ", "bBUCSZ"]),
+        ] {
+            assert_eq!(order(&recipe.rewrite(&window).expect("another window")), rewritten, "{recipe:?}");
+        }
+        assert_eq!(order(&Recipe::ZeroForgotten.rewrite_before(&window)), ["bbBUCS", "bBUCS"]);
+    }
 }

@@ -106,3 +106,46 @@ impl<'a> FullBatch<'a> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::autograd::gradients::Reduction;
+    use crate::replay::drift::Drift;
+    use crate::replay::interpret::Interpreter;
+    use crate::replay::machine::tests::small;
+    use crate::replay::script::Op;
+    use crate::replay::script::tests::script;
+
+    #[test]
+    fn updates_follow_each_other_with_moments_and_their_own_rates() {
+        let machine = small();
+        let mut full = FullBatch::new(&machine);
+        let mut state = machine.initial().clone();
+        for (window, rate) in [(0, 0.01), (1, 0.003)] {
+            let mut script = script(window, &[3, 6]);
+            script.declared.learning_rate = rate;
+            let made = full.window(&script);
+            assert_eq!(*made.before, state);
+            let State { parameters, optimizer } = &mut state;
+            let gradient = made.gradient.expect("an update");
+            optimizer.step(rate, parameters.values_mut(), &gradient.consumed).expect("finite");
+            assert_eq!(*made.after, state);
+        }
+    }
+
+    #[test]
+    fn each_microbatch_has_its_declared_weight() {
+        let mut window = script(0, &[3, 6, 2]);
+        for op in &mut window.ranks[0] {
+            if let Op::Backward(pass) = op {
+                pass.declared *= 1.0 + pass.index as f64;
+            }
+        }
+        let window = window.as_declared();
+        let machine = small();
+        let full = FullBatch::new(&machine).window(&window).gradient.expect("an update");
+        let own = Interpreter::new(&machine, 1, Reduction::Mean).window(&window, |_| {});
+        assert!(Drift::between(&own[0].consumed, &full.consumed).relative().is_some_and(|relative| relative < 1e-12));
+    }
+}

@@ -346,3 +346,43 @@ fn count(value: u64) -> Count {
 fn finite(value: f64) -> Option<Finite> {
     Finite::new(value).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(l2: f64, allowed: f64) -> WindowTrace {
+        let drift = Drift { l2, ..Drift::between(&[1.0], &[1.0]) };
+        let gradient = GradientTrace { rank: 0, scaled: drift, unscaled: drift, consumed: drift, norm: [1.0; 2] };
+        WindowTrace {
+            window: 0,
+            place: None,
+            targets: 9,
+            outcome: Outcome::Applied,
+            gradient: Some(gradient),
+            allowed,
+            floor: None,
+            weights: drift,
+            moments: vec![],
+            steps: [1, 1],
+            learning_rate: None,
+            scale: None,
+            ranks_apart: None,
+            mean_of_means: None,
+            is_control: false,
+            overflowed: false,
+            held: false,
+        }
+    }
+
+    #[test]
+    fn an_excess_is_a_multiple_of_what_is_allowed() {
+        assert_eq!(excess(&window(0.5, 0.25)), 2.0);
+        assert!(
+            excess(&window(0.5, 0.25)) > excess(&window(5.0, 10.0)),
+            "the larger distance may be the smaller excess"
+        );
+        assert_eq!(excess(&window(0.0, 0.0)), 0.0, "nothing off is no excess where nothing is allowed");
+        assert_eq!(excess(&WindowTrace { gradient: None, ..window(0.5, 0.25) }), 0.0);
+    }
+}

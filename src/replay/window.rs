@@ -221,3 +221,106 @@ fn is_control(script: &Script) -> bool {
         weight.is_some_and(|weight| (weight - pass.declared).abs() <= 4.0 * f64::EPSILON * pass.declared)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replay::machine::tests::small;
+    use crate::replay::reference::FullBatch;
+    use crate::replay::script::Op;
+    use crate::replay::script::tests::script;
+    use crate::replay::script::tests::scripts;
+
+    /// Windows in a row, of which each follows the one before it or not.
+    fn compared(windows: &[(Script, bool)], tolerance: Tolerance) -> Vec<WindowTrace> {
+        let machine = small();
+        let mut comparison = Comparison::new(&machine, windows[0].0.ranks.len(), Reduction::Mean, tolerance);
+        let mut full = FullBatch::new(&machine);
+        let each = windows.iter().map(|(script, follows)| comparison.window(script, *follows, &full.window(script)));
+        each.collect::<Result<_, _>>().expect("nothing is run again")
+    }
+
+    fn tolerance() -> Tolerance {
+        Tolerance::new(1e-9, 1e-6).expect("a tolerance")
+    }
+
+    fn alone(script: Script) -> WindowTrace {
+        compared(&[(script, true)], tolerance()).remove(0)
+    }
+
+    #[test]
+    fn what_is_shown_is_of_the_rank_that_is_furthest_off() {
+        let mut window = scripts(0, &[&[3, 6], &[1, 2], &[4, 4]]);
+        window.settled = vec![Some(10), Some(11), Some(12)];
+        window.ranks[1].insert(2, Op::Rescale(-2.0));
+        let trace = alone(window);
+        let gradient = trace.gradient.expect("a gradient");
+        assert_eq!((gradient.rank, trace.place), (1, Some((1, 11))));
+        assert!((gradient.consumed.relative().expect("a reference") - 3.0).abs() < 1e-9);
+        assert!(trace.moments.iter().all(|moment| moment.relative().expect("moments") > 0.5), "{:?}", trace.moments);
+        let apart = trace.ranks_apart.expect("three ranks") / trace.weights.l2;
+        assert!((apart - 1.0).abs() < 1e-6, "{apart}");
+        assert!(!trace.agrees() && !trace.held);
+    }
+
+    #[test]
+    fn what_is_allowed_grows_with_parameters_gradient_and_floor() {
+        let trace = alone(scripts(0, &[&[3, 6, 5], &[1, 2, 7]]));
+        let root = (small().initial().parameters.values().len() as f64).sqrt();
+        let reference = trace.gradient.expect("a gradient").consumed.reference;
+        assert_eq!(trace.allowed, 1e-9 * root + 1e-6 * reference + trace.floor.expect("a floor"));
+    }
+
+    #[test]
+    fn the_bound_itself_agrees_and_another_number_of_steps_does_not() {
+        let trace = alone(script(0, &[3, 6]));
+        let l2 = trace.gradient.expect("a gradient").consumed.l2;
+        assert!(WindowTrace { allowed: l2, ..trace.clone() }.agrees());
+        assert!(!WindowTrace { allowed: l2.next_down(), ..trace.clone() }.agrees());
+        assert!(!WindowTrace { steps: [2, 1], ..trace.clone() }.agrees());
+        assert!(WindowTrace { steps: [2, 1], overflowed: true, ..trace }.agrees());
+    }
+
+    #[test]
+    fn steps_and_rate_are_the_runs_own() {
+        let mut window = scripts(0, &[&[3, 6], &[1, 2]]);
+        for ops in &mut window.ranks {
+            let Op::Step(step) = &mut ops[2] else { panic!("a step") };
+            step.learning_rate = 0.02;
+        }
+        let step = window.ranks[1][2];
+        window.ranks[1].insert(3, step);
+        let trace = alone(window);
+        assert_eq!((trace.steps, trace.learning_rate), ([2, 1], Some([0.02, 0.01])));
+    }
+
+    #[test]
+    fn a_window_is_held_where_no_rank_moved() {
+        let mut window = scripts(0, &[&[3, 6], &[1, 2]]);
+        window.ranks[0].remove(2);
+        assert!(!alone(window.clone()).held, "rank 1 stepped");
+        window.ranks[1].remove(2);
+        assert!(alone(window).held);
+    }
+
+    #[test]
+    fn the_floor_is_the_declared_windows_whatever_the_run_did() {
+        let mut clipped = script(0, &[3, 6, 5]);
+        clipped.declared.clip = 0.5;
+        let stepped = Recipe::StepPerMicrobatch.rewrite(&script(0, &[3, 6, 5])).expect("three microbatches");
+        for window in [clipped.as_declared(), stepped] {
+            let trace = alone(window);
+            let reference = trace.gradient.expect("a gradient").consumed.reference;
+            assert!(trace.floor.expect("a floor") < 1e-12 * reference);
+        }
+    }
+
+    #[test]
+    fn buffers_are_kept_only_for_the_window_that_follows() {
+        let mut first = script(0, &[3, 6]);
+        first.ranks[0].pop();
+        let second = |follows| compared(&[(first.clone(), true), (script(1, &[3, 6]), follows)], tolerance()).remove(1);
+        assert!(!second(true).agrees());
+        assert!(second(false).agrees());
+    }
+}

@@ -231,3 +231,54 @@ fn or_unknown(ratio: Option<Finite>) -> String {
 fn degrees(cosine: f64) -> String {
     format!("{:.1}°", libm::acos(cosine.clamp(-1.0, 1.0)).to_degrees())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn window(window: u64, relative: f64, agrees: bool) -> ReplayedWindow {
+        let drift = |relative: f64| {
+            json!({
+                "l2": 2.0 * relative, "relative": relative, "cosine": 0.5, "maximum_absolute": relative,
+                "maximum_relative": relative, "tensor": "t", "element": 3
+            })
+        };
+        serde_json::from_value(json!({
+            "window": window, "valid_targets": 9, "outcome": "applied", "agrees": agrees, "overflowed": false,
+            "held": false, "rank": 0, "gradient": drift(relative), "unscaled_gradient": null, "scaled_gradient": null,
+            "gradient_norm": {"run": 2.0, "reference": 4.0}, "allowed": 0.02, "floor": null,
+            "weights": drift(0.001), "moments": [], "steps": {"run": 1, "reference": 1}, "learning_rate": null,
+            "loss_scale": null, "ranks_apart": null, "mean_of_means": null
+        }))
+        .expect("a window")
+    }
+
+    #[test]
+    fn windows_that_are_off_come_first_the_furthest_before_the_others() {
+        let mut all = vec![window(0, 0.5, true), window(1, 0.1, false), window(2, 0.2, false)];
+        all.extend((3..10).map(|index| window(index, 0.01, true)));
+        let table = windows(all.iter().collect());
+        let shown: Vec<Cell> = table.rows.iter().map(|row| row[0].clone()).collect();
+        assert_eq!(shown, [2, 1, 0, 3, 4, 5, 6, 7].map(Cell::count));
+        assert_eq!(table.left_out.as_deref(), Some("2 more windows, less far off, not shown."));
+        assert_eq!(windows(all.iter().take(8).collect()).left_out, None);
+    }
+
+    #[test]
+    fn a_verdict_says_what_comes_first() {
+        let agrees = window(0, 0.0, true);
+        let held = ReplayedWindow { held: true, ..agrees.clone() };
+        let off = ReplayedWindow { agrees: false, ..held.clone() };
+        let overflowed = ReplayedWindow { overflowed: true, ..off.clone() };
+        assert_eq!([&agrees, &held, &off, &overflowed].map(verdict), ["agrees", "held", "off", "overflowed"]);
+    }
+
+    #[test]
+    fn what_is_allowed_is_told_over_the_length_of_the_full_batchs_gradient() {
+        let own = window(0, 0.5, true);
+        assert_eq!(relative_to(&own, own.allowed), Some(0.01));
+        let exact = window(0, 0.0, true);
+        assert_eq!(relative_to(&exact, exact.allowed), Some(0.005), "with no drift its norm is what is left");
+    }
+}

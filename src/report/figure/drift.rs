@@ -212,3 +212,47 @@ fn described(windows: &[WindowReport], receipt: &Receipt) -> String {
         number::ratio(drift)
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::testing;
+    use crate::report::testing::finite;
+
+    /// A right window and a wrong one, and how far the wrong one is off.
+    fn receipt() -> (Receipt, f64) {
+        let receipt = testing::violated(&[&testing::RIGHT, &testing::MEAN_OF_MEANS]);
+        let drift = Drift::of(&receipt.windows.as_ref().expect("windows")[1]);
+        let drift = [drift.loss, drift.weight, drift.logged].into_iter().flatten().reduce(f64::max).expect("a drift");
+        (receipt, drift)
+    }
+
+    #[test]
+    fn beyond_is_beyond_the_declared_tolerance() {
+        for (part, beyond) in [(0.5, 1), (0.999, 1), (1.001, 0)] {
+            let (mut receipt, drift) = receipt();
+            let contract = receipt.contract.as_mut().expect("a contract");
+            (contract.tolerance.relative, contract.tolerance.absolute) = (finite(drift * part), finite(0.0));
+            let description = figure(&receipt).expect("a picture").description;
+            let said = format!("{beyond} of 2 windows drift beyond the tolerance. The largest drift is ");
+            assert!(description.starts_with(&said) && description.ends_with(", in window 1."), "{part}: {description}");
+        }
+    }
+
+    #[test]
+    fn a_column_is_its_worst_window_and_its_least_tolerance() {
+        let (mut receipt, _) = receipt();
+        receipt.contract.as_mut().expect("a contract").tolerance.absolute = finite(0.5);
+        receipt.windows.as_mut().expect("windows")[1].loss = Some(finite(100.0));
+        let windows = receipt.windows.as_deref().expect("windows");
+        let [right, wrong] = [0, 1].map(|at| column(&receipt, &windows[at..=at]));
+        assert!(right.tolerance > wrong.tolerance);
+        let both = column(&receipt, windows);
+        assert_eq!(both.tolerance, wrong.tolerance);
+        let relative = receipt.contract.as_ref().expect("a contract").tolerance.relative.get();
+        assert_eq!(both.tolerance, relative + 0.5 / 100.0);
+        for ((both, right), wrong) in both.drifts.into_iter().zip(right.drifts).zip(wrong.drifts) {
+            assert_eq!(both, right.into_iter().chain(wrong).reduce(f64::max));
+        }
+    }
+}
