@@ -376,13 +376,13 @@ mod tests {
     }
 
     #[test]
-    fn an_excess_is_a_multiple_of_what_is_allowed() {
-        assert_eq!(excess(&window(0.5, 0.25)), 2.0);
-        assert!(
-            excess(&window(0.5, 0.25)) > excess(&window(5.0, 10.0)),
-            "the larger distance may be the smaller excess"
-        );
-        assert_eq!(excess(&window(0.0, 0.0)), 0.0, "nothing off is no excess where nothing is allowed");
-        assert_eq!(excess(&WindowTrace { gradient: None, ..window(0.5, 0.25) }), 0.0);
+    fn the_worst_window_is_furthest_off_or_nearest_to_what_is_allowed() {
+        // Of those that are off, the one with the larger part of the reference, which is 1 here, counts.
+        assert_eq!(distance(&window(0.5, 0.25)), (Some(0.5), 2.0));
+        assert!(distance(&window(0.75, 0.5)) > distance(&window(0.5, 0.25)));
+        assert!(distance(&window(0.5, 0.25)) > distance(&window(5.0, 10.0)), "one that is off before one that is not");
+        assert!(distance(&window(0.9, 1.0)) > distance(&window(5.0, 10.0)));
+        assert_eq!(distance(&window(0.0, 0.0)), (None, 0.0), "nothing off is no excess where nothing is allowed");
+        assert_eq!(distance(&WindowTrace { gradient: None, ..window(0.5, 0.25) }), (None, 0.0));
     }
 }
