@@ -1,7 +1,7 @@
 //! The serializer: RFC 8785 bytes in one pass, which refuses what canonical JSON would lose and says where it stood.
 //!
 //! Invariant: the bytes are those that `serde_jcs` writes for the same value (tested by property); that crate buffers
-//! each object's members in a map and takes ten times as long. Here members go out in the order in which they come, and
+//! each object's members in a map and takes several times as long. Here members go out in the order in which they come, and
 //! an object whose keys turn out to be in another order is put in order when it ends.
 
 use super::digest::Digest;
