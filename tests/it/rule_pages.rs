@@ -1,4 +1,5 @@
 //! `docs/rules/` is generated from the rules' doc comments. `UPDATE=1 cargo test` rewrites it.
+use crate::runs::binary;
 use receipt::finding::CODES;
 use receipt::rules;
 use std::path::Path;
@@ -42,4 +43,25 @@ fn every_code_has_one_rule_and_its_page() {
         }
     }
     assert!(stale.is_empty(), "stale, run `UPDATE=1 cargo test`: {stale:?}");
+}
+
+#[test]
+fn a_name_has_its_page_in_every_format() {
+    for name in ["GA203", "weight-drift", "world-size-lost", "mean-of-means*W", "mean-of-means/W"] {
+        for format in ["text", "markdown", "html"] {
+            let ran = binary::run(["explain", name, "--format", format]);
+            assert_eq!(ran.code, 0, "{name} {format}: {}", ran.shown());
+            assert!(
+                ran.shown().contains(if name.starts_with("GA") { "weight-drift" } else { name }),
+                "{name} {format}"
+            );
+        }
+        let ran = binary::run(["explain", name, "--window", "3"]);
+        assert_eq!(ran.code, 2, "{name}: {}", ran.shown());
+    }
+    for name in ["mean-of-nothing", "mean-of-means*Q", "GA999"] {
+        let ran = binary::run(["explain", name]);
+        assert_eq!(ran.code, 2, "{name}: {}", ran.shown());
+        assert!(ran.shown().contains(&format!("no rule or recipe {name}")), "{}", ran.shown());
+    }
 }

@@ -138,8 +138,8 @@ pub(crate) enum VerifyFormat {
 
 #[derive(Args, Debug)]
 pub(crate) struct ExplainArgs {
-    /// A manifest (or all of a run's), a receipt, or a rule's code or name.
-    #[arg(required = true, value_name = "MANIFEST|RECEIPT|RULE")]
+    /// A manifest (or all of a run's), a receipt, a rule's code or name, or a recipe's name.
+    #[arg(required = true, value_name = "MANIFEST|RECEIPT|RULE|RECIPE")]
     pub(crate) subjects: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) read: ReadArgs,

@@ -10,15 +10,15 @@ use crate::terminal;
 use receipt::finding::Code;
 use receipt::receipt::document::Detail;
 use receipt::report::timeline::Timeline;
-use receipt::report::{Shown, Style, explain, html, page};
+use receipt::report::{Shown, Style, explain, html, page, recipe_page, recipes};
 use receipt::rules;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 pub(crate) fn run(args: &ExplainArgs, color: Color) -> Result<ExitCode, Failure> {
     let style = terminal::style(color);
-    if let Some(word) = rule_word(&args.subjects) {
-        return rule(word, args, style);
+    if let Some(word) = word(&args.subjects) {
+        return page_of(word, args, style);
     }
     if let [subject] = args.subjects.as_slice()
         && kind::of(subject) == Some(Kind::Receipt)
@@ -61,24 +61,30 @@ fn print(text: String) -> Result<(), Failure> {
     output::print(text.as_bytes()).map_err(Failure::Print)
 }
 
-/// A rule's page.
-fn rule(word: &str, args: &ExplainArgs, style: Style) -> Result<ExitCode, Failure> {
-    let Ok(code) = word.parse::<Code>() else { return Err(Failure::NoSuchRule { word: word.to_owned() }) };
-    if args.window.is_some() {
-        return Err(Failure::WindowOfARule { code });
+/// The page of a rule or of a recipe.
+fn page_of(word: &str, args: &ExplainArgs, style: Style) -> Result<ExitCode, Failure> {
+    let rule = word.parse::<Code>().ok().map(rules::find);
+    let recipe = recipes::find(word);
+    if args.window.is_some() && (rule.is_some() || recipe.is_some()) {
+        return Err(Failure::WindowOfAPage { name: word.to_owned() });
     }
-    let rule = rules::find(code);
-    print(match args.format {
-        ExplainFormat::Html => html::rule(rule),
-        ExplainFormat::Text => page::page(rule, style),
-        ExplainFormat::Markdown => page::markdown(rule),
+    print(match (rule, recipe, args.format) {
+        (Some(rule), _, ExplainFormat::Html) => html::rule(rule),
+        (Some(rule), _, ExplainFormat::Text) => page::page(rule, style),
+        (Some(rule), _, ExplainFormat::Markdown) => page::markdown(rule),
+        (None, Some(recipe), ExplainFormat::Html) => html::recipe(&recipe),
+        (None, Some(recipe), ExplainFormat::Text) => recipe_page::page(&recipe, style),
+        (None, Some(recipe), ExplainFormat::Markdown) => recipe_page::markdown(&recipe),
+        (None, None, _) => return Err(Failure::NoSuchPage { word: word.to_owned() }),
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The subject where it is no file and can only be a rule's code or name: a word without a folder or an extension.
-fn rule_word(subjects: &[PathBuf]) -> Option<&str> {
+/// The subject where it is no file and can only be a name: a recipe's, which may hold a factor, or a word without a
+/// folder or an extension.
+fn word(subjects: &[PathBuf]) -> Option<&str> {
     let [subject] = subjects else { return None };
-    let word = subject.to_str().filter(|word| !word.is_empty() && *word != "-" && !word.contains(['/', '\\', '.']))?;
+    let is_word = |word: &&str| !word.is_empty() && *word != "-" && !word.contains(['/', '\\', '.']);
+    let word = subject.to_str().filter(|word| is_word(word) || recipes::find(word).is_some())?;
     (!subject.exists()).then_some(word)
 }

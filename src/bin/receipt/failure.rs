@@ -1,6 +1,5 @@
 //! Our failing to do the job: said on standard error, exit code 2.
 use receipt::canonical::{CanonicalError, Digest};
-use receipt::finding::Code;
 use receipt::manifest::read::ReadError;
 use receipt::pipeline::PipelineError;
 use receipt::report::explain::NoSuchWindow;
@@ -24,10 +23,10 @@ pub(crate) enum Failure {
     NoSuchWindow(#[from] NoSuchWindow),
     #[error(transparent)]
     Canonical(#[from] CanonicalError),
-    #[error("there is no rule {word} and no such file; `receipt rules` lists the rules")]
-    NoSuchRule { word: String },
-    #[error("--window shows a window of a run, and {code} is a rule")]
-    WindowOfARule { code: Code },
+    #[error("there is no rule or recipe {word} and no such file; `receipt rules` lists the rules")]
+    NoSuchPage { word: String },
+    #[error("--window shows a window of a run, and {name} is none")]
+    WindowOfAPage { name: String },
     #[error("there is no command {word}; `receipt --help` lists the commands")]
     NoSuchCommand { word: String },
     #[error("cannot read {name}")]

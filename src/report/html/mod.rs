@@ -17,6 +17,8 @@ use super::layout::Section;
 use super::layout::html;
 use super::layout::prose;
 use super::page;
+use super::recipe_page;
+use super::recipes::Recipe;
 use super::schedule;
 use super::schedule::Schedule;
 use super::timeline::Timeline;
@@ -105,6 +107,22 @@ pub fn rule(rule: &Rule) -> String {
         }
     };
     whole(&format!("{} {}", rule.code, rule.code.name()), &body)
+}
+
+/// A recipe's page.
+pub fn recipe(recipe: &Recipe) -> String {
+    let body = maud::html! {
+        header {
+            h1 { (recipe.name) }
+            p.lead { (recipe_page::summary(recipe)) }
+        }
+        main {
+            @for (index, section) in recipe_page::sections(recipe).iter().enumerate() {
+                (html::section(section, &format!("part-{index}"), &Markup::default()))
+            }
+        }
+    };
+    whole(&recipe.name, &body)
 }
 
 /// The schedules of a chain.
