@@ -126,7 +126,7 @@ fn faults_that_change_the_update_show_a_drift_and_name_their_cause() {
     }
 }
 
-/// The drift of a mean of means follows from two gradients; `docs/method.md`, "A number to redo", has a program in NumPy
+/// The drift of a mean of means follows from two gradients; `docs/method.md`, "Numbers to redo", has a program in NumPy
 /// that makes them.
 #[test]
 fn the_worked_number_of_the_method() {
@@ -137,6 +137,18 @@ fn the_worked_number_of_the_method() {
     let text = std::fs::read_to_string("docs/method.md").expect("docs/method.md");
     let shown = format!("{drift:.6}");
     assert!(text.contains(&format!("prints `{shown}`")), "docs/method.md does not say {shown}");
+}
+
+/// `docs/method.md`, "Numbers to redo": a third of the gradient, and ten times it.
+#[test]
+fn the_numbers_of_the_method_that_need_no_program() {
+    let verified = runs::verify_files(&[runs::fixture("worked").join("three-six-one.json")]);
+    for (recipe, drift) in [("divided-twice", 2.0 / 3.0), ("unnormalized", 9.0)] {
+        let run = replay(&verified).counterexamples.iter().find(|run| run.recipe == recipe).expect("it was executed");
+        let [gradient, cosine] =
+            [run.gradient, run.cosine].map(|number| number.expect("a reference that is not 0").get());
+        assert!((gradient - drift).abs() < 1e-12 && (cosine - 1.0).abs() < 1e-12, "{recipe}: {gradient}, {cosine}");
+    }
 }
 
 fn worked_model() -> Value {
