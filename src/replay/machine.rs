@@ -341,15 +341,10 @@ pub(crate) mod tests {
 
     /// With so few parameters that a window takes no time.
     pub(crate) fn small() -> Machine {
-        let contract = serde_json::json!({
-            "formula": "token-mean/1", "accumulation_steps": 1, "world_size": 1, "tail": "flush",
-            "tolerance": {"absolute": 0.0, "relative": 1e-9}, "precision": "float64"
-        });
         let options = serde_json::json!({
             "seed": 39, "blocks": 1, "width": 2, "heads": 1, "feed_forward": 2, "context": 4, "vocabulary": 258
         });
-        let contract = serde_json::from_value(contract).expect("a contract");
-        Machine::new(&contract, &serde_json::from_value(options).expect("options")).expect("a machine")
+        built(&serde_json::from_value(options).expect("options")).expect("a machine")
     }
 
     fn batch(index: u64, targets: u64) -> Batch {

@@ -19,7 +19,6 @@ pub mod number;
 pub mod page;
 mod particular;
 pub mod plain;
-pub mod recipe_page;
 pub mod recipes;
 mod recomputation;
 pub mod schedule;

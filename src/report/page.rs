@@ -1,4 +1,4 @@
-//! A rule's page for the terminal, from its own doc comment, and the list of all rules.
+//! The page of a rule or of a recipe, and the list of all rules.
 use super::Style;
 use super::layout;
 use super::layout::Line;
@@ -7,39 +7,69 @@ use super::layout::Section;
 use super::layout::prose;
 use super::layout::text;
 use super::plain;
+use super::recipes;
+use super::recipes::Recipe;
+use super::words;
 use crate::finding::Code;
 use crate::finding::Severity;
 use crate::rules::Rule;
 
-/// What `receipt explain GA203` prints.
-pub fn page(rule: &Rule, style: Style) -> String {
-    let code = rule.code;
-    let title = Line::new().with(role(code), code.as_str()).text(" ").strong(code.name());
-    format!(
-        "{}{}\n{}",
-        text::unbroken(&title, style),
-        text::paragraph(&summary(code).into(), style),
-        text::sections(&sections(rule), style)
-    )
+/// What `receipt explain` shows of a name.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// The name alone.
+    pub(super) name: String,
+    title: Line,
+    /// What it stands for, in a sentence or two.
+    pub(super) lead: String,
+    pub(super) sections: Vec<Section>,
 }
 
-/// What `receipt explain GA203 --format markdown` prints.
-pub fn markdown(rule: &Rule) -> String {
-    let code = rule.code;
-    let summary = layout::markdown::line(&summary(code).into());
-    format!("# {code} {}\n\n{summary}\n{}", code.name(), layout::markdown::sections(&sections(rule)))
-}
+impl Page {
+    /// Of a rule, from its own doc comment, with where its fixtures are.
+    pub fn of_rule(rule: &Rule) -> Self {
+        let code = rule.code;
+        let mut sections = prose::sections(rule.docs);
+        sections.push(fixtures(code));
+        Page {
+            name: format!("{code} {}", code.name()),
+            title: Line::new().with(role(code), code.as_str()).text(" ").strong(code.name()),
+            lead: format!("{}. {}.", plain::wrong(code, code.severity()), consequence(code)),
+            sections,
+        }
+    }
 
-/// What is wrong and how bad that is, in two sentences.
-pub(super) fn summary(code: Code) -> String {
-    format!("{}. {}.", plain::wrong(code, code.severity()), consequence(code))
-}
+    /// Of a recipe, from what reports say of it.
+    pub fn of_recipe(recipe: &Recipe) -> Self {
+        let weight =
+            Section::new("The weight of a microbatch's summed loss").paragraph(format!("f = {}", recipe.formula));
+        let mut sections = vec![
+            weight.paragraph(recipes::letters(&recipe.formula)),
+            Section::new("What that does").paragraph(recipe.effect.clone()),
+        ];
+        if !recipe.seen_in.is_empty() {
+            sections.push(Section::new("Seen in").paragraph(prose::spans(&words::sentence(recipe.seen_in))));
+        }
+        sections.push(Section::new("What to change").paragraph(prose::spans(&words::sentence(&recipe.change))));
+        Page {
+            name: recipe.name.clone(),
+            title: Line::new().strong(recipe.name.clone()),
+            lead: format!("A recipe by which a run can weight its microbatches. {}", words::sentence(&recipe.did)),
+            sections,
+        }
+    }
 
-/// The page's sections, and where its fixtures are.
-pub(super) fn sections(rule: &Rule) -> Vec<Section> {
-    let mut sections = prose::sections(rule.docs);
-    sections.push(fixtures(rule.code));
-    sections
+    /// For a terminal.
+    pub fn text(&self, style: Style) -> String {
+        let lead = text::paragraph(&self.lead.clone().into(), style);
+        format!("{}{lead}\n{}", text::unbroken(&self.title, style), text::sections(&self.sections, style))
+    }
+
+    /// As Markdown.
+    pub fn markdown(&self) -> String {
+        let lead = layout::markdown::line(&self.lead.clone().into());
+        format!("# {}\n\n{lead}\n{}", self.name, layout::markdown::sections(&self.sections))
+    }
 }
 
 /// The folder below the source tree that holds a run which has the fault and one, as like it as can be, which has not.
@@ -97,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_page_has_its_sections() {
-        let text = page(rules::find(Code::GA103), Style::plain(72));
+        let text = Page::of_rule(rules::find(Code::GA103)).text(Style::plain(72));
         assert_eq!(
             text,
             "\
@@ -126,11 +156,41 @@ Fixtures
 
     #[test]
     fn a_page_in_markdown() {
-        let text = markdown(rules::find(Code::GA103));
+        let text = Page::of_rule(rules::find(Code::GA103)).markdown();
         let start = "# GA103 unexpected-shape\n\nThe manifest lacks a field, has an unknown one, or has one of the wrong \
                      type. An error: the manifest is rejected, and nothing is computed.\n\n## What it does\n\nFinds";
         assert!(text.starts_with(start), "{text}");
         assert!(text.contains("\n## What to do\n\nCompare with what `receipt schema manifest` prints"), "{text}");
+    }
+
+    #[test]
+    fn a_page_says_what_the_name_stands_for() {
+        let page = Page::of_recipe(&recipes::find("world-size-lost").expect("a recipe"));
+        assert_eq!(
+            page.text(Style::plain(100)),
+            "\
+world-size-lost
+A recipe by which a run can weight its microbatches. The loss was divided by all ranks' targets, and
+the average over ranks (DDP, FSDP) divided by the number of ranks once more.
+
+The weight of a microbatch's summed loss
+  f = c/(N·W)
+
+  f: what multiplies a microbatch's summed loss; N: the window's valid targets; W: ranks; c: W where
+  gradients are averaged over ranks, else 1.
+
+What that does
+  Every update is W times too small: the average over ranks divides once more.
+
+Seen in
+  torchtune#2172, transformers#37474.
+
+What to change
+  Multiply the loss by the number of ranks where gradients are averaged over them (DDP, FSDP), or
+  sum them.
+"
+        );
+        assert!(page.markdown().starts_with("# world-size-lost\n\nA recipe by which"), "{}", page.markdown());
     }
 
     #[test]

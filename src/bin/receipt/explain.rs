@@ -9,8 +9,9 @@ use crate::run::Run;
 use crate::terminal;
 use receipt::finding::Code;
 use receipt::receipt::document::Detail;
+use receipt::report::page::Page;
 use receipt::report::timeline::Timeline;
-use receipt::report::{Shown, Style, explain, html, page, recipe_page, recipes};
+use receipt::report::{Shown, Style, explain, html, recipes};
 use receipt::rules;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -63,19 +64,17 @@ fn print(text: String) -> Result<(), Failure> {
 
 /// The page of a rule or of a recipe.
 fn page_of(word: &str, args: &ExplainArgs, style: Style) -> Result<ExitCode, Failure> {
-    let rule = word.parse::<Code>().ok().map(rules::find);
-    let recipe = recipes::find(word);
-    if args.window.is_some() && (rule.is_some() || recipe.is_some()) {
+    let rule = word.parse::<Code>().ok().map(|code| Page::of_rule(rules::find(code)));
+    let Some(page) = rule.or_else(|| recipes::find(word).as_ref().map(Page::of_recipe)) else {
+        return Err(Failure::NoSuchPage { word: word.to_owned() });
+    };
+    if args.window.is_some() {
         return Err(Failure::WindowOfAPage { name: word.to_owned() });
     }
-    print(match (rule, recipe, args.format) {
-        (Some(rule), _, ExplainFormat::Html) => html::rule(rule),
-        (Some(rule), _, ExplainFormat::Text) => page::page(rule, style),
-        (Some(rule), _, ExplainFormat::Markdown) => page::markdown(rule),
-        (None, Some(recipe), ExplainFormat::Html) => html::recipe(&recipe),
-        (None, Some(recipe), ExplainFormat::Text) => recipe_page::page(&recipe, style),
-        (None, Some(recipe), ExplainFormat::Markdown) => recipe_page::markdown(&recipe),
-        (None, None, _) => return Err(Failure::NoSuchPage { word: word.to_owned() }),
+    print(match args.format {
+        ExplainFormat::Html => html::page(&page),
+        ExplainFormat::Text => page.text(style),
+        ExplainFormat::Markdown => page.markdown(),
     })?;
     Ok(ExitCode::SUCCESS)
 }

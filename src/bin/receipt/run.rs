@@ -20,10 +20,11 @@ type Take<R> = fn(&dyn Sources, &[SourceName], &VerifyOptions) -> Result<Verifie
 
 /// Reads, judges, executes and seals a run, and shows how far that is.
 pub(crate) fn verify(disk: &Disk, inputs: &[SourceName], options: VerifyOptions) -> Result<Verified, PipelineError> {
-    take(pipeline::verify, disk, inputs, options)
+    watched(pipeline::verify, disk, inputs, options)
 }
 
-fn take<R>(
+/// Takes a run, and shows how far that is.
+fn watched<R>(
     take: Take<R>,
     disk: &Disk,
     inputs: &[SourceName],
@@ -76,7 +77,7 @@ impl<R: AsRef<Receipt>> Run<R> {
         let disk = Disk::default();
         let inputs: Vec<_> = paths.iter().map(|path| Disk::name(path)).collect();
         let partial = options.partial;
-        let verified = self::take(take, &disk, &inputs, options)?;
+        let verified = watched(take, &disk, &inputs, options)?;
         let names: Vec<String> = inputs.iter().map(ToString::to_string).collect();
         Ok(Run { disk, inputs, partial, subject: names.join(" "), verified })
     }

@@ -16,9 +16,7 @@ use super::layout::Block;
 use super::layout::Section;
 use super::layout::html;
 use super::layout::prose;
-use super::page;
-use super::recipe_page;
-use super::recipes::Recipe;
+use super::page::Page;
 use super::schedule;
 use super::schedule::Schedule;
 use super::timeline::Timeline;
@@ -26,7 +24,6 @@ use super::visible;
 use super::words;
 use crate::receipt::document::Receipt;
 use crate::receipt::document::Verdict;
-use crate::rules::Rule;
 use maud::DOCTYPE;
 use maud::Markup;
 use maud::PreEscaped;
@@ -93,52 +90,29 @@ fn without_text_pictures(section: &mut Section) {
     }
 }
 
-/// A rule's page.
-pub fn rule(rule: &Rule) -> String {
-    let body = maud::html! {
-        header {
-            h1 { (rule.code) " " (rule.code.name()) }
-            p.lead { (page::summary(rule.code)) }
-        }
-        main {
-            @for (index, section) in page::sections(rule).iter().enumerate() {
-                (html::section(section, &format!("part-{index}"), &Markup::default()))
-            }
-        }
-    };
-    whole(&format!("{} {}", rule.code, rule.code.name()), &body)
-}
-
-/// A recipe's page.
-pub fn recipe(recipe: &Recipe) -> String {
-    let body = maud::html! {
-        header {
-            h1 { (recipe.name) }
-            p.lead { (recipe_page::summary(recipe)) }
-        }
-        main {
-            @for (index, section) in recipe_page::sections(recipe).iter().enumerate() {
-                (html::section(section, &format!("part-{index}"), &Markup::default()))
-            }
-        }
-    };
-    whole(&recipe.name, &body)
+/// The page of a rule or of a recipe.
+pub fn page(page: &Page) -> String {
+    article(&page.name, maud::html! { p.lead { (page.lead) } }, maud::html! {}, &page.sections)
 }
 
 /// The schedules of a chain.
 pub fn schedule(schedule: &Schedule) -> String {
-    let picture = figure::recompute::figure(schedule);
     let title = format!("Recompute schedules of a chain of {}", words::count(schedule.depth, "step"));
+    article(&title, maud::html! {}, figure::recompute::figure(schedule).html(), &schedule::sections(schedule, None))
+}
+
+/// A page without a run: what leads to it, a picture, and its sections.
+fn article(title: &str, lead: Markup, picture: Markup, sections: &[Section]) -> String {
     let body = maud::html! {
-        header { h1 { (title) } }
+        header { h1 { (title) } (lead) }
         main {
-            (picture.html())
-            @for (index, section) in schedule::sections(schedule, None).iter().enumerate() {
+            (picture)
+            @for (index, section) in sections.iter().enumerate() {
                 (html::section(section, &format!("part-{index}"), &Markup::default()))
             }
         }
     };
-    whole(&title, &body)
+    whole(title, &body)
 }
 
 fn whole(title: &str, body: &Markup) -> String {

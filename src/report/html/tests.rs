@@ -166,7 +166,7 @@ fn a_page_does_not_grow_with_its_run() {
 #[test]
 fn every_rule_has_a_page() {
     for &code in CODES {
-        let page = rule(rules::find(code));
+        let page = super::page(&Page::of_rule(rules::find(code)));
         assert!(page.contains(&format!("<h1>{code} {}</h1>", code.name())), "{page}");
         assert_eq!(page.matches("<h2").count(), 4, "{page}");
     }
