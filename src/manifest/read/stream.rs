@@ -166,7 +166,7 @@ impl RankStream {
         match self.failed {
             Some(error) => Err(error),
             None => {
-                let mut hasher = self.hashed.wait();
+                let mut hasher = self.pool.wait(self.hashed);
                 self.unhashed.iter().for_each(|block| hasher.update(block));
                 Ok(RankDigest { rank: self.rank, events: self.total, sha256: hasher.finish() })
             }
@@ -191,7 +191,7 @@ impl RankStream {
             }
         }
         let Some(pending) = self.queue.pop_front() else { return false };
-        let decoded = pending.wait();
+        let decoded = self.pool.wait(pending);
         self.hash(decoded.canonical);
         self.base = self.next_base;
         self.next_base += decoded.slots;
@@ -213,7 +213,7 @@ impl RankStream {
                 self.hashed = running;
                 return;
             }
-            Err(running) => running.wait(),
+            Err(running) => self.pool.wait(running),
         };
         let blocks = std::mem::take(&mut self.unhashed);
         let is_short = blocks.iter().map(Vec::len).sum::<usize>() < FEW;
