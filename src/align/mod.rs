@@ -46,13 +46,13 @@ enum Step {
 impl<'a, S: EventStream> Aligner<'a, S> {
     /// Over the streams of all ranks, in order of rank.
     pub fn new(contract: &'a Contract, resume: Option<&'a Resume>, partial: bool, streams: Vec<S>) -> Self {
-        let mut identifiers = Identifiers::default();
+        let mut identifiers = Identifiers::new();
         if let Some(resume) = resume {
             for rank in &resume.ranks {
                 let used = Use { rank: rank.rank.get(), index: 0, window: resume.window.get() };
-                rank.microbatches.iter().for_each(|microbatch| drop(identifiers.insert(&microbatch.microbatch, used)));
+                rank.microbatches.iter().for_each(|microbatch| identifiers.insert(&microbatch.microbatch, used));
             }
-            drop(identifiers.settle());
+            drop(identifiers.take_second_uses());
         }
         Aligner {
             contract,
@@ -72,9 +72,6 @@ impl<'a, S: EventStream> Aligner<'a, S> {
     pub fn next(&mut self, findings: &mut Findings) -> Option<Window> {
         while !self.ended && self.pending.len() <= limits::RESTORE as usize {
             self.advance(findings);
-        }
-        if self.ended {
-            report_second_uses(self.identifiers.settle(), findings);
         }
         let mut window = self.pending.pop_front()?;
         window.is_last = self.pending.is_empty();
@@ -98,8 +95,7 @@ impl<'a, S: EventStream> Aligner<'a, S> {
         match self.step(findings) {
             Step::Segments(segments) => self.accept(segments, findings),
             Step::End => {
-                self.drain(findings);
-                self.ended = true;
+                self.end(findings);
                 if self.partial && self.pending.back().is_some_and(structure::is_open) {
                     self.pending.pop_back();
                 }
@@ -138,16 +134,22 @@ impl<'a, S: EventStream> Aligner<'a, S> {
     fn segment(&mut self, at: usize, findings: &mut Findings) -> Option<Segment> {
         let Aligner { ranks, identifiers, .. } = self;
         let rank = ranks[at].stream.rank();
-        ranks[at].segment(findings, |indexed, findings| inspect(identifiers, rank, indexed, findings))
+        ranks[at].segment(findings, |indexed| inspect(identifiers, rank, indexed))
     }
 
-    /// Reads the rest of every stream, for its faults and its digest.
-    fn drain(&mut self, findings: &mut Findings) {
+    /// Reads the rest of every stream, for its faults and its digest; then every identifier is known.
+    fn end(&mut self, findings: &mut Findings) {
         for segmenter in &mut self.ranks {
             let rank = segmenter.stream.rank();
             while let Some(indexed) = segmenter.event(findings) {
-                inspect(&mut self.identifiers, rank, &indexed, findings);
+                inspect(&mut self.identifiers, rank, &indexed);
             }
+        }
+        self.ended = true;
+        for (name, Use { rank, index, window }) in self.identifiers.take_second_uses() {
+            let place = Place::event(rank, index).in_window(window).at("/backward/microbatch");
+            let message = format!("microbatch `{name}` stands twice in the run");
+            findings.report(Finding::new(Code::GA108, place, message));
         }
     }
 
@@ -174,8 +176,7 @@ impl<'a, S: EventStream> Aligner<'a, S> {
     fn accept(&mut self, segments: Vec<Segment>, findings: &mut Findings) {
         if let Err(finding) = self.agree(&segments) {
             structural(findings, *finding);
-            self.drain(findings);
-            self.ended = true;
+            self.end(findings);
             return;
         }
         if let Some(restore) = &segments[0].restore {
@@ -300,17 +301,9 @@ fn structural(findings: &mut Findings, finding: Finding) {
 }
 
 /// What is asked of every event, whatever its window.
-fn inspect(identifiers: &mut Identifiers, rank: u64, indexed: &Indexed, findings: &mut Findings) {
+fn inspect(identifiers: &mut Identifiers, rank: u64, indexed: &Indexed) {
     if let Event::Backward(backward) = &indexed.event {
         let used = Use { rank, index: indexed.index, window: backward.window.get() };
-        report_second_uses(identifiers.insert(&backward.microbatch, used), findings);
-    }
-}
-
-fn report_second_uses(second: Vec<(String, Use)>, findings: &mut Findings) {
-    for (name, Use { rank, index, window }) in second {
-        let place = Place::event(rank, index).in_window(window).at("/backward/microbatch");
-        let message = format!("microbatch `{name}` stands twice in the run");
-        findings.report(Finding::new(Code::GA108, place, message));
+        identifiers.insert(&backward.microbatch, used);
     }
 }

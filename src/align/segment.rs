@@ -59,7 +59,7 @@ impl<S: EventStream> Segmenter<S> {
     pub(super) fn segment(
         &mut self,
         findings: &mut Findings,
-        mut inspect: impl FnMut(&Indexed, &mut Findings),
+        mut inspect: impl FnMut(&Indexed),
     ) -> Option<Segment> {
         let mut segment = Segment { events: Vec::with_capacity(self.typical), ..Segment::default() };
         while let Some(indexed) = self.event(findings) {
@@ -67,7 +67,7 @@ impl<S: EventStream> Segmenter<S> {
                 self.ahead = Some(indexed);
                 break;
             }
-            inspect(&indexed, findings);
+            inspect(&indexed);
             if segment.events.len() < limits::WINDOW_EVENTS && segment.backwards <= limits::MICROBATCHES {
                 segment.events.push(indexed);
             } else if !segment.beyond {
