@@ -20,8 +20,10 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 
 /// At most `MAX` values, in order; it reads like a slice.
+///
+/// It is one word: a backward has two, which are seldom there, and is moved several times.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct List<T, const MAX: usize>(Box<[T]>);
+pub struct List<T, const MAX: usize>(Box<Box<[T]>>);
 
 /// A recorded vector in the contract's basis, of length D.
 pub type Vector = List<Finite, VECTOR>;
@@ -33,7 +35,7 @@ impl<T, const MAX: usize> List<T, MAX> {
     /// Takes a list that is not too long.
     pub fn new(items: impl Into<Box<[T]>>) -> Option<Self> {
         let items = items.into();
-        (items.len() <= MAX).then_some(List(items))
+        (items.len() <= MAX).then(|| List(Box::new(items)))
     }
 }
 
@@ -79,7 +81,7 @@ impl<'de, T: Deserialize<'de>, const MAX: usize> Deserialize<'de> for List<T, MA
                     }
                     items.push(item);
                 }
-                Ok(List(items.into()))
+                Ok(List(Box::new(items.into())))
             }
         }
         deserializer.deserialize_seq(Items(PhantomData))
