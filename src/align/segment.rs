@@ -56,11 +56,7 @@ impl<S: EventStream> Segmenter<S> {
     }
 
     /// The next segment; `None` at the end of the stream. `inspect` sees every event once.
-    pub(super) fn segment(
-        &mut self,
-        findings: &mut Findings,
-        mut inspect: impl FnMut(&Indexed),
-    ) -> Option<Segment> {
+    pub(super) fn segment(&mut self, findings: &mut Findings, mut inspect: impl FnMut(&Indexed)) -> Option<Segment> {
         let mut segment = Segment { events: Vec::with_capacity(self.typical), ..Segment::default() };
         while let Some(indexed) = self.event(findings) {
             if let ControlFlow::Break(()) = segment.belongs(&indexed) {

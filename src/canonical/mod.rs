@@ -8,6 +8,7 @@ mod count;
 mod digest;
 mod error;
 mod finite;
+mod order;
 mod text;
 mod writer;
 
@@ -16,6 +17,9 @@ pub use self::digest::{Digest, Hasher, NotADigest};
 pub use self::error::{CanonicalError, Problem};
 pub use self::finite::{Finite, NotFinite};
 pub use self::text::{integer, number, string};
+
+use self::order::{AsDeclared, Sorted};
+use self::writer::Writer;
 
 /// The RFC 8785 bytes of `value`.
 ///
@@ -26,7 +30,9 @@ pub use self::text::{integer, number, string};
 ///
 /// If the value holds, at any depth, what canonical JSON cannot: see [`Problem`]. The error's pointer says where.
 pub fn to_vec<T: serde::Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CanonicalError> {
-    writer::write(value)
+    let mut out = Vec::new();
+    value.serialize(&mut Writer { out: &mut out, order: Sorted::default() })?;
+    Ok(out)
 }
 
 /// The SHA-256 of the RFC 8785 bytes of `value`.
@@ -52,7 +58,30 @@ pub(crate) fn seal<T: serde::Serialize + ?Sized>(
     object: &T,
     key: &'static str,
 ) -> Result<(Vec<u8>, Digest), CanonicalError> {
-    writer::seal(object, key)
+    let mut out = Vec::new();
+    let mut writer = Writer { out: &mut out, order: Sorted::default() };
+    object.serialize(&mut writer)?;
+    let next = writer.order.place_of(key);
+    let digest = Digest::of(&out);
+    let member = format!("\"{key}\":\"{digest}\"");
+    match next {
+        Some(at) => drop(out.splice(at..at, (member + ",").into_bytes())),
+        None => drop(out.splice(out.len() - 1..out.len() - 1, format!(",{member}").into_bytes())),
+    }
+    Ok((out, digest))
+}
+
+/// Appends the RFC 8785 bytes of a value whose fields are, at every depth, declared in the order of their keys: they go
+/// out as they come, without a look at their order. What may have failed halfway is appended too.
+///
+/// # Errors
+///
+/// As [`to_vec`].
+pub(crate) fn append_as_declared<T: serde::Serialize + ?Sized>(
+    value: &T,
+    out: &mut Vec<u8>,
+) -> Result<(), CanonicalError> {
+    Ok(value.serialize(&mut Writer { out, order: AsDeclared })?)
 }
 
 #[cfg(test)]

@@ -20,11 +20,24 @@ pub fn integer(out: &mut Vec<u8>, value: Count) {
 
 /// Appends a string in quotes, escaped as RFC 8785 §3.2.2.2 says: only quote, backslash and control characters, the
 /// latter by their short form where they have one.
+#[inline(always)]
 pub fn string(out: &mut Vec<u8>, value: &str) {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
     out.push(b'"');
-    let mut rest = value.as_bytes();
-    while let Some(clean) = rest.iter().position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
+    // Without an early end the look at every byte goes several bytes at a time, and for a literal not at all.
+    match value.bytes().fold(false, |any, byte| any | is_escaped(byte)) {
+        false => out.extend_from_slice(value.as_bytes()),
+        true => escaped(out, value.as_bytes()),
+    }
+    out.push(b'"');
+}
+
+fn is_escaped(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\'
+}
+
+fn escaped(out: &mut Vec<u8>, mut rest: &[u8]) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    while let Some(clean) = rest.iter().position(|&byte| is_escaped(byte)) {
         out.extend_from_slice(&rest[..clean]);
         match rest[clean] {
             byte @ (b'"' | b'\\') => out.extend([b'\\', byte]),
@@ -41,7 +54,6 @@ pub fn string(out: &mut Vec<u8>, value: &str) {
         rest = &rest[clean + 1..];
     }
     out.extend_from_slice(rest);
-    out.push(b'"');
 }
 
 #[cfg(test)]

@@ -1,20 +1,20 @@
 //! The serializer: RFC 8785 bytes in one pass, which refuses what canonical JSON would lose and says where it stood.
 //!
 //! Invariant: the bytes are those that `serde_jcs` writes for the same value (tested by property); that crate buffers
-//! each object's members in a map and takes several times as long. Here members go out in the order in which they come, and
-//! an object whose keys turn out to be in another order is put in order when it ends.
+//! each object's members in a map and takes several times as long. Here members go out in the order in which they come;
+//! what is done about an object whose keys come in another order is up to an [`Order`].
 
-use super::digest::Digest;
-use super::error::{CanonicalError, Problem};
+use super::error::CanonicalError;
+use super::error::Problem;
+use super::order::Order;
 use super::text;
 use serde::ser::{self, Serialize, Serializer};
 use serde_json::Value;
 use std::borrow::Cow;
-use std::cmp::Ordering;
+use std::fmt;
 use std::mem;
-use std::ops::Range;
 
-type Outcome<T = ()> = Result<T, CanonicalError>;
+pub(super) type Outcome<T = ()> = Result<T, Refused>;
 
 /// The largest integer below which binary64 holds every other.
 const LARGEST: u64 = 1 << 53;
@@ -22,47 +22,50 @@ const LARGEST: u64 = 1 << 53;
 /// How serde_json marks raw JSON.
 const RAW: &str = "$serde_json::private::RawValue";
 
-/// What has been written, and the members of the objects that are still open.
-#[derive(Default)]
-pub(super) struct Writer {
-    out: Vec<u8>,
-    members: Vec<Member>,
-    /// The members of the object that ended last and was in no other.
-    outermost: Vec<Member>,
-    /// Room for the members of an object while they are put in order.
-    scratch: Vec<u8>,
-}
+/// Why nothing can be written, in one word: every call gives one of these.
+#[derive(Debug)]
+pub(super) struct Refused(Box<CanonicalError>);
 
-/// One member of an open object.
-struct Member {
-    key: Cow<'static, str>,
-    /// Where its text begins.
-    start: usize,
-}
-
-/// Writes one value.
-pub(super) fn write<T: Serialize + ?Sized>(value: &T) -> Outcome<Vec<u8>> {
-    let mut writer = Writer::default();
-    value.serialize(&mut writer)?;
-    Ok(writer.out)
-}
-
-/// Writes an object, and into it under `key` the digest of its bytes without that member.
-pub(super) fn seal<T: Serialize + ?Sized>(object: &T, key: &'static str) -> Outcome<(Vec<u8>, Digest)> {
-    let mut writer = Writer::default();
-    object.serialize(&mut writer)?;
-    let Writer { mut out, outermost, .. } = writer;
-    assert!(!outermost.is_empty(), "bug: what is sealed is an object with members");
-    let digest = Digest::of(&out);
-    let member = format!("\"{key}\":\"{digest}\"");
-    match outermost.iter().find(|other| by_utf16(key, &other.key).is_lt()) {
-        Some(next) => drop(out.splice(next.start..next.start, (member + ",").into_bytes())),
-        None => drop(out.splice(out.len() - 1..out.len() - 1, format!(",{member}").into_bytes())),
+impl Refused {
+    /// The same, seen from the object or array around it.
+    pub(super) fn inside(self, token: impl fmt::Display) -> Self {
+        Refused(Box::new(self.0.inside(token)))
     }
-    Ok((out, digest))
 }
 
-impl Writer {
+impl From<Problem> for Refused {
+    fn from(problem: Problem) -> Self {
+        Refused(Box::new(problem.into()))
+    }
+}
+
+impl From<Refused> for CanonicalError {
+    fn from(Refused(error): Refused) -> Self {
+        *error
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl ser::Error for Refused {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Problem::Other(message.to_string()).into()
+    }
+}
+
+/// Appends to some bytes.
+pub(super) struct Writer<'o, O> {
+    pub(super) out: &'o mut Vec<u8>,
+    pub(super) order: O,
+}
+
+impl<O: Order> Writer<'_, O> {
     fn literal(&mut self, text: &str) {
         self.out.extend_from_slice(text.as_bytes());
     }
@@ -80,69 +83,11 @@ impl Writer {
     }
 
     /// Writes `{"tag":` before a variant's value.
+    #[inline]
     fn open_variant(&mut self, tag: &str) {
         self.out.push(b'{');
-        text::string(&mut self.out, tag);
+        text::string(self.out, tag);
         self.out.push(b':');
-    }
-
-    /// Begins a member of an object, up to its colon.
-    fn member(&mut self, key: Cow<'static, str>, is_first: bool) {
-        if !is_first {
-            self.out.push(b',');
-        }
-        let start = self.out.len();
-        text::string(&mut self.out, &key);
-        self.out.push(b':');
-        self.members.push(Member { key, start });
-    }
-
-    /// Ends the object whose members are those from `base` on: puts them in the order of their keys.
-    fn close(&mut self, base: usize) -> Outcome {
-        if !self.members[base..].is_sorted_by(|left, right| by_utf16(&left.key, &right.key).is_lt()) {
-            self.reorder(base)?;
-        }
-        match base {
-            0 => self.outermost = mem::take(&mut self.members),
-            _ => self.members.truncate(base),
-        }
-        Ok(())
-    }
-
-    fn reorder(&mut self, base: usize) -> Outcome {
-        let Writer { out, members, scratch, .. } = self;
-        let first = members[base].start;
-        let mut end = out.len();
-        let mut parts: Vec<(Member, Range<usize>)> = Vec::with_capacity(members.len() - base);
-        for member in members.drain(base..).rev() {
-            let start = member.start;
-            parts.push((member, start - first..end - first));
-            end = start - 1;
-        }
-        parts.sort_by(|(left, _), (right, _)| by_utf16(&left.key, &right.key));
-        if let Some(pair) = parts.windows(2).find(|pair| pair[0].0.key == pair[1].0.key) {
-            let key = pair[0].0.key.to_string();
-            return Err(CanonicalError::from(Problem::DuplicateKey(key.clone())).inside(key));
-        }
-        scratch.clear();
-        scratch.extend_from_slice(&out[first..]);
-        out.truncate(first);
-        for (member, range) in parts {
-            if out.len() > first {
-                out.push(b',');
-            }
-            members.push(Member { start: out.len(), ..member });
-            out.extend_from_slice(&scratch[range]);
-        }
-        Ok(())
-    }
-}
-
-/// The order of keys: that of their UTF-16 (RFC 8785 §3.2.3), of which ASCII needs no decoding.
-fn by_utf16(left: &str, right: &str) -> Ordering {
-    match left.is_ascii() && right.is_ascii() {
-        true => left.cmp(right),
-        false => left.encode_utf16().cmp(right.encode_utf16()),
     }
 }
 
@@ -153,16 +98,16 @@ macro_rules! integers {
     };
 }
 
-impl<'a> Serializer for &'a mut Writer {
+impl<'a, 'o, O: Order> Serializer for &'a mut Writer<'o, O> {
     type Ok = ();
-    type Error = CanonicalError;
-    type SerializeSeq = Array<'a>;
-    type SerializeTuple = Array<'a>;
-    type SerializeTupleStruct = Array<'a>;
-    type SerializeTupleVariant = Array<'a>;
-    type SerializeMap = Object<'a>;
-    type SerializeStruct = Object<'a>;
-    type SerializeStructVariant = Object<'a>;
+    type Error = Refused;
+    type SerializeSeq = Array<'a, 'o, O>;
+    type SerializeTuple = Array<'a, 'o, O>;
+    type SerializeTupleStruct = Array<'a, 'o, O>;
+    type SerializeTupleVariant = Array<'a, 'o, O>;
+    type SerializeMap = Object<'a, 'o, O>;
+    type SerializeStruct = Object<'a, 'o, O>;
+    type SerializeStructVariant = Object<'a, 'o, O>;
 
     integers! {
         serialize_i8(i8) serialize_i16(i16) serialize_i32(i32) serialize_i64(i64) serialize_i128(i128)
@@ -182,7 +127,7 @@ impl<'a> Serializer for &'a mut Writer {
         if !value.is_finite() {
             return Err(Problem::Nonfinite.into());
         }
-        text::number(&mut self.out, value);
+        text::number(self.out, value);
         Ok(())
     }
 
@@ -191,7 +136,7 @@ impl<'a> Serializer for &'a mut Writer {
     }
 
     fn serialize_str(self, value: &str) -> Outcome {
-        text::string(&mut self.out, value);
+        text::string(self.out, value);
         Ok(())
     }
 
@@ -234,44 +179,56 @@ impl<'a> Serializer for &'a mut Writer {
         Ok(())
     }
 
-    fn serialize_seq(self, _: Option<usize>) -> Outcome<Array<'a>> {
+    fn serialize_seq(self, _: Option<usize>) -> Outcome<Array<'a, 'o, O>> {
         Ok(Array::new(self, None))
     }
 
-    fn serialize_tuple(self, _: usize) -> Outcome<Array<'a>> {
+    fn serialize_tuple(self, _: usize) -> Outcome<Array<'a, 'o, O>> {
         Ok(Array::new(self, None))
     }
 
-    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Outcome<Array<'a>> {
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Outcome<Array<'a, 'o, O>> {
         Ok(Array::new(self, None))
     }
 
-    fn serialize_tuple_variant(self, _: &'static str, _: u32, tag: &'static str, _: usize) -> Outcome<Array<'a>> {
+    fn serialize_tuple_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        tag: &'static str,
+        _: usize,
+    ) -> Outcome<Array<'a, 'o, O>> {
         Ok(Array::new(self, Some(tag)))
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Outcome<Object<'a>> {
+    fn serialize_map(self, _: Option<usize>) -> Outcome<Object<'a, 'o, O>> {
         Ok(Object::new(self, None))
     }
 
-    fn serialize_struct(self, name: &'static str, _: usize) -> Outcome<Object<'a>> {
+    fn serialize_struct(self, name: &'static str, _: usize) -> Outcome<Object<'a, 'o, O>> {
         if name == RAW { Err(Problem::Raw.into()) } else { Ok(Object::new(self, None)) }
     }
 
-    fn serialize_struct_variant(self, _: &'static str, _: u32, tag: &'static str, _: usize) -> Outcome<Object<'a>> {
+    fn serialize_struct_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        tag: &'static str,
+        _: usize,
+    ) -> Outcome<Object<'a, 'o, O>> {
         Ok(Object::new(self, Some(tag)))
     }
 }
 
 /// An array, in an object under `tag` if it is a variant's.
-pub(super) struct Array<'a> {
-    writer: &'a mut Writer,
+pub(super) struct Array<'a, 'o, O> {
+    writer: &'a mut Writer<'o, O>,
     tag: Option<&'static str>,
     next: usize,
 }
 
-impl<'a> Array<'a> {
-    fn new(writer: &'a mut Writer, tag: Option<&'static str>) -> Self {
+impl<'a, 'o, O: Order> Array<'a, 'o, O> {
+    fn new(writer: &'a mut Writer<'o, O>, tag: Option<&'static str>) -> Self {
         if let Some(tag) = tag {
             writer.open_variant(tag);
         }
@@ -295,47 +252,65 @@ impl<'a> Array<'a> {
 }
 
 /// An object, in another under `tag` if it is a variant's.
-pub(super) struct Object<'a> {
-    writer: &'a mut Writer,
+pub(super) struct Object<'a, 'o, O> {
+    writer: &'a mut Writer<'o, O>,
     tag: Option<&'static str>,
-    /// How many members other open objects have.
-    base: usize,
+    /// What the order gave.
+    opened: usize,
+    is_empty: bool,
     /// A map's key whose value comes next.
     key: String,
 }
 
-impl<'a> Object<'a> {
-    fn new(writer: &'a mut Writer, tag: Option<&'static str>) -> Self {
+impl<'a, 'o, O: Order> Object<'a, 'o, O> {
+    #[inline]
+    fn new(writer: &'a mut Writer<'o, O>, tag: Option<&'static str>) -> Self {
         if let Some(tag) = tag {
             writer.open_variant(tag);
         }
         writer.out.push(b'{');
-        let base = writer.members.len();
-        Object { writer, tag, base, key: String::new() }
+        let opened = writer.order.open();
+        Object { writer, tag, opened, is_empty: true, key: String::new() }
     }
 
+    /// Begins a member, up to its colon. Inline as all that leads here, so that a literal key is known.
+    #[inline(always)]
+    fn member(&mut self, key: Cow<'static, str>) {
+        let Writer { out, order } = &mut *self.writer;
+        if !mem::take(&mut self.is_empty) {
+            out.push(b',');
+        }
+        let start = out.len();
+        text::string(out, &key);
+        out.push(b':');
+        order.member(key, start);
+    }
+
+    #[inline(always)]
     fn field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Outcome {
-        self.writer.member(Cow::Borrowed(key), self.writer.members.len() == self.base);
+        self.member(Cow::Borrowed(key));
         value.serialize(&mut *self.writer).map_err(|error| tagged(error.inside(key), self.tag))
     }
 
+    #[inline]
     fn finish(self) -> Outcome {
-        self.writer.close(self.base).map_err(|error| tagged(error, self.tag))?;
+        let Writer { out, order } = &mut *self.writer;
+        order.close(self.opened, out).map_err(|error| tagged(error, self.tag))?;
         self.writer.literal(if self.tag.is_some() { "}}" } else { "}" });
         Ok(())
     }
 }
 
-fn tagged(error: CanonicalError, tag: Option<&'static str>) -> CanonicalError {
+fn tagged(error: Refused, tag: Option<&'static str>) -> Refused {
     match tag {
         Some(tag) => error.inside(tag),
         None => error,
     }
 }
 
-impl ser::SerializeMap for Object<'_> {
+impl<O: Order> ser::SerializeMap for Object<'_, '_, O> {
     type Ok = ();
-    type Error = CanonicalError;
+    type Error = Refused;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Outcome {
         // Only what is a string as it stands: serde_json would quietly write the digits of a number.
@@ -345,7 +320,7 @@ impl ser::SerializeMap for Object<'_> {
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Outcome {
-        self.writer.member(Cow::Owned(self.key.clone()), self.writer.members.len() == self.base);
+        self.member(Cow::Owned(self.key.clone()));
         value.serialize(&mut *self.writer).map_err(|error| error.inside(&self.key))
     }
 
@@ -357,10 +332,11 @@ impl ser::SerializeMap for Object<'_> {
 /// The other compound traits, which differ only in name.
 macro_rules! compound {
     ($($name:ident for $type:ty: $method:ident($($key:ident)?) = $inner:ident;)+) => {$(
-        impl ser::$name for $type {
+        impl<O: Order> ser::$name for $type {
             type Ok = ();
-            type Error = CanonicalError;
+            type Error = Refused;
 
+            #[inline(always)]
             fn $method<T: Serialize + ?Sized>(&mut self, $($key: &'static str,)? value: &T) -> Outcome {
                 self.$inner($($key,)? value)
             }
@@ -373,10 +349,10 @@ macro_rules! compound {
 }
 
 compound! {
-    SerializeSeq for Array<'_>: serialize_element() = element;
-    SerializeTuple for Array<'_>: serialize_element() = element;
-    SerializeTupleStruct for Array<'_>: serialize_field() = element;
-    SerializeTupleVariant for Array<'_>: serialize_field() = element;
-    SerializeStruct for Object<'_>: serialize_field(key) = field;
-    SerializeStructVariant for Object<'_>: serialize_field(key) = field;
+    SerializeSeq for Array<'_, '_, O>: serialize_element() = element;
+    SerializeTuple for Array<'_, '_, O>: serialize_element() = element;
+    SerializeTupleStruct for Array<'_, '_, O>: serialize_field() = element;
+    SerializeTupleVariant for Array<'_, '_, O>: serialize_field() = element;
+    SerializeStruct for Object<'_, '_, O>: serialize_field(key) = field;
+    SerializeStructVariant for Object<'_, '_, O>: serialize_field(key) = field;
 }
