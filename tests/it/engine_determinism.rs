@@ -51,12 +51,12 @@ fn frozen_gradients_and_weights() {
 /// A change here changes every receipt with a replay: raise the version.
 const FROZEN: [&str; 7] = [
     "1ddd2cc176ece096fe8cd73c19e07083488da364ccabb06aeca922ee65c1a1be",
-    "4ed1d307a58243d0fa284a3ae9f8177fc084601c7b02fdecd04e731df88d3756",
-    "c080fee2220d333a171e481cdaab64ed06d08116579a88df29c00671e9f0d8db",
-    "3b7706cb02463b5ffe231ba6d48e928383cf39899943949379cd678dc7e2f116",
-    "90cd8d5bb870faf84acfb183d455ba788259b3a7efb06e985efd0263311bc83f",
-    "75ee1ecb5ae6e290fe6e4c5de1a019dbb66cad486df238d93cc3edb705762f12",
-    "64b9bc91d427806b36974b597e898af9bbc5f4ea6d171fac41e5e66157293432",
+    "1888c87aebca0307595329c250a095d4f2d453b3822240cf4243427bd8784f9a",
+    "68f713a19f823bc03b7ebeb20d9db754ebea4c6f5005aa7c503aa578a5169523",
+    "003ffae409ab3d59df72eb2920f67f6ac591bdd42782dcb29c7a728e610bdb15",
+    "70696bded60a6b495bc83569488dff6bb6f75655938f8a6fa201d29f599233d8",
+    "50c1a0e213a0d39f6cf6e871b01d9be1afabe8d460eb68680a622f2c5ac8deca",
+    "632b6cc0775658e7509be32bd13843af56233724ddc1fd9481c9047b6890e71d",
 ];
 
 /// A decoder wide enough that its products are shared among threads, and rows of all lengths for it.

@@ -96,6 +96,7 @@ impl Product<'_> {
     #[inline(always)]
     fn pack_left(&self, packed: &mut Vec<[f64; 4]>, depth: usize, len: usize) {
         packed.clear();
+        packed.reserve(self.size.m / 4 * len);
         for row in (0..self.size.m - self.size.m % 4).step_by(4) {
             packed.extend((depth..depth + len).map(|k| {
                 let column = &self.a.values[self.a.at(row, k)..][..4];
