@@ -167,13 +167,13 @@ mod tests {
 
     /// 300 binary digits of the exponential of a number below 700 in size: its series at x / 2⁴⁰, squared 40 times.
     fn digits(x: f64) -> BigInt {
-        let scaled = BigInt::from((x * 2_f64.powi(53)) as i128) << (DIGITS - 53 - 40);
+        let scaled = BigInt::from((x * math::power_of_two(53)) as i128) << (DIGITS - 53 - 40);
         let (mut term, mut sum) = (BigInt::from(1) << DIGITS, BigInt::from(1) << DIGITS);
         for n in 1..12 {
-            term = (term * &scaled >> DIGITS) / n;
+            term = ((term * &scaled) >> DIGITS) / n;
             sum += &term;
         }
-        (0..40).fold(sum, |root, _| &root * &root >> DIGITS)
+        (0..40).fold(sum, |root, _| (&root * &root) >> DIGITS)
     }
 
     /// Binary digits after the point. Exponentials of -30 and above keep more than 200 that are right.
@@ -183,8 +183,9 @@ mod tests {
     fn units(x: f64, got: f64) -> f64 {
         let unit = got.next_up() - got;
         let scaled = (got / unit) as i128;
-        let difference = (BigInt::from(scaled) << 40_usize) - (digits(x) >> (DIGITS as i32 - 40 + unit.log2() as i32));
-        f64::from(i32::try_from(difference >> 20_usize).unwrap()) / 2_f64.powi(20)
+        let exponent = (unit.to_bits() >> 52) as i32 - 1023;
+        let difference = (BigInt::from(scaled) << 40_usize) - (digits(x) >> (DIGITS as i32 - 40 + exponent));
+        f64::from(i32::try_from(difference >> 20_usize).unwrap()) / math::power_of_two(20)
     }
 
     #[test]
@@ -194,7 +195,7 @@ mod tests {
         for scale in [0.1, 0.35, 1.0, 5.0, 30.0] {
             for _ in 0..2000 {
                 // A multiple of 2⁻⁵³, so that the digits start from the number itself.
-                let x = (scale * stream.symmetric() * 2_f64.powi(53)).round() / 2_f64.powi(53);
+                let x = (scale * stream.symmetric() * math::power_of_two(53)).round() / math::power_of_two(53);
                 worst = worst.max(units(x, math::exp(x)).abs());
                 worst_libm = worst_libm.max(units(x, libm::exp(x)).abs());
             }
