@@ -6,6 +6,7 @@
 //! largest error that the test below meets is 0.60 units of the last place, and 0.81 with `libm`. Numbers outside ±700
 //! (where results overflow or become subnormal), NaN among them, go to `libm`.
 
+use crate::numeric::sum::two_sum;
 use crate::numeric::vector::{self, Kernel};
 
 /// Numbers side by side. Of no consequence for the result.
@@ -70,8 +71,17 @@ impl Kernel for Sigmoid<'_> {
     fn run<const WIDE: bool>(self) {
         self.out.iter_mut().zip(self.x).for_each(|(out, x)| *out = -x);
         exp_all(self.out);
-        self.out.iter_mut().for_each(|out| *out = 1.0 / (1.0 + *out));
+        self.out.iter_mut().for_each(|out| *out = one_over_one_plus(*out));
     }
+}
+
+/// 1 / (1 + e) for e ≥ 0. What 1 + e rounds off is put into the quotient, of which it takes `quotient² · lost`.
+#[inline(always)]
+pub(super) fn one_over_one_plus(e: f64) -> f64 {
+    let (sum, lost) = two_sum(1.0, e);
+    let quotient = 1.0 / sum;
+    let mended = quotient - quotient * (quotient * lost);
+    if e < f64::INFINITY { mended } else { quotient }
 }
 
 /// Whether the polynomial decides.

@@ -40,7 +40,7 @@ pub fn cos(x: f64) -> f64 {
 /// The logistic function 1 / (1 + exp(-x)); 0 and 1 in the limits, never NaN for a number.
 #[must_use]
 pub fn sigmoid(x: f64) -> f64 {
-    1.0 / (1.0 + exp(-x))
+    exponential::one_over_one_plus(exp(-x))
 }
 
 /// The power of two `2^exponent`, exactly.

@@ -8,6 +8,7 @@ pub mod quotient;
 pub mod random;
 pub mod rounding;
 pub mod shown;
+pub(crate) mod sum;
 pub mod tolerance;
 pub mod vector;
 

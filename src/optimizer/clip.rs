@@ -3,11 +3,10 @@
 //! Source: PyTorch 2.6 `torch.nn.utils.clip_grad_norm_`: the L2 norm over all gradients together, coefficient
 //! min(1, max_norm / (norm + 1e-6)). A tied table is one parameter and counts once.
 
+use crate::numeric::sum::sum;
+
 /// What PyTorch adds to the norm before dividing by it.
 pub const EPSILON: f64 = 1e-6;
-
-/// Partial sums that run side by side: a constant of the result.
-const LANES: usize = 8;
 
 /// The L2 norm of all elements, in one written order of additions. It is infinite only where the norm itself is out of
 /// range: where the plain sum of squares would over- or underflow, elements are first scaled by a power of two.
@@ -26,19 +25,10 @@ pub fn global_norm(gradients: &[f64]) -> f64 {
 }
 
 fn sum_of_squares(values: &[f64], factor: f64) -> f64 {
-    let mut lanes = [0.0; LANES];
-    let chunks = values.chunks_exact(LANES);
-    let rest = chunks.remainder();
-    for chunk in chunks {
-        for (lane, x) in lanes.iter_mut().zip(chunk) {
-            *lane += (x * factor) * (x * factor);
-        }
-    }
-    for (lane, x) in lanes.iter_mut().zip(rest) {
-        *lane += (x * factor) * (x * factor);
-    }
-    let [a, b, c, d, e, f, g, h] = lanes;
-    ((a + e) + (c + g)) + ((b + f) + (d + h))
+    sum(values.len(), |i| {
+        let scaled = values[i] * factor;
+        scaled * scaled
+    })
 }
 
 /// What all gradients are multiplied by: min(1, max_norm / (norm + 1e-6)).

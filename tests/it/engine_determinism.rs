@@ -51,12 +51,12 @@ fn frozen_gradients_and_weights() {
 /// A change here changes every receipt with a replay: raise the version.
 const FROZEN: [&str; 7] = [
     "1ddd2cc176ece096fe8cd73c19e07083488da364ccabb06aeca922ee65c1a1be",
-    "1888c87aebca0307595329c250a095d4f2d453b3822240cf4243427bd8784f9a",
-    "68f713a19f823bc03b7ebeb20d9db754ebea4c6f5005aa7c503aa578a5169523",
-    "003ffae409ab3d59df72eb2920f67f6ac591bdd42782dcb29c7a728e610bdb15",
-    "70696bded60a6b495bc83569488dff6bb6f75655938f8a6fa201d29f599233d8",
-    "50c1a0e213a0d39f6cf6e871b01d9be1afabe8d460eb68680a622f2c5ac8deca",
-    "632b6cc0775658e7509be32bd13843af56233724ddc1fd9481c9047b6890e71d",
+    "17cf1c06ddd056a8425ee7fe07fefd24756f7f125acad6726f8a15f96ef0b946",
+    "765d38e8e2742289e0bdd1b83a9cf11f58f3816020bd94ef1a7d5d04afab9f8c",
+    "00359d079ae7397bd47de0f074a5eb0c9b13704e6b99151936d3b8a0c63233aa",
+    "cee373464fe8b3db22057e2e5a34dd8915211ede6edec80da5d4f416be59f66e",
+    "d5450ce223261649bc65a79185307640c284f827dd9ba253ea9d25a4f127adf3",
+    "5248a9a3085575ae6899663d580f2f6b4a589bf22417b16f91b53edca68e4093",
 ];
 
 /// A decoder wide enough that its products are shared among threads, and rows of all lengths for it.

@@ -1,14 +1,15 @@
-//! Attention within rows and heads: blocks of positions through the tiled product, the diagonal by hand.
+//! Attention within rows and heads: blocks of positions through the tiled product, the diagonal position by position.
 //!
 //! A head is a band of columns, so its matrices have gaps between their rows. The probabilities of each row and head
 //! are a square of its length, zero above the diagonal.
 
-use crate::autograd::kernels::product::{self, Factor, Size};
-use crate::autograd::kernels::{reduce, softmax, threads};
+use crate::autograd::kernels::product::{self, Factor, Size, Sums};
+use crate::autograd::kernels::{softmax, threads};
 use crate::autograd::primitive::MAX_INPUTS;
 use crate::autograd::rows::Rows;
+use crate::numeric::sum::dot;
 
-/// Positions that go through the product together; only within such a block is the diagonal walked step by step.
+/// Positions that go through the product together; only within such a block is the diagonal walked.
 const BLOCK: usize = 16;
 
 /// How positions and columns are divided.
@@ -51,13 +52,14 @@ pub(in crate::autograd) fn value(
     out: &mut [f64],
     probabilities: &mut [f64],
 ) {
+    out.fill(0.0);
     heads.each([out], probabilities, &|head, [out], square| {
         head.products(&q[head.offset..], &k[head.offset..], square);
         head.each_row(square, |_, scores| {
             head.divide_by_root(scores);
             let _ = softmax::in_place(scores);
         });
-        head.sum_before(square, &v[head.offset..], out);
+        head.add_before(square, &v[head.offset..], out);
     });
 }
 
@@ -67,8 +69,9 @@ pub(in crate::autograd) fn vjp(
     [q, k, v]: [&[f64]; MAX_INPUTS],
     probabilities: &[f64],
     ct: &[f64],
-    into: [&mut [f64]; MAX_INPUTS],
+    mut into: [&mut [f64]; MAX_INPUTS],
 ) {
+    into.iter_mut().for_each(|into| into.fill(0.0));
     let mut scores = vec![0.0; probabilities.len()];
     heads.each(into, &mut scores, &|head, [into_q, into_k, into_v], scores| {
         let probabilities = &probabilities[head.square..][..scores.len()];
@@ -78,9 +81,9 @@ pub(in crate::autograd) fn vjp(
             softmax::apply_jacobian(&probabilities[t * head.length..][..=t], scores);
             head.divide_by_root(scores);
         });
-        head.sum_before(scores, k, into_q);
-        head.sum_after(scores, q, into_k);
-        head.sum_after(probabilities, ct, into_v);
+        head.add_before(scores, k, into_q);
+        head.add_after(scores, q, into_k);
+        head.add_after(probabilities, ct, into_v);
     });
 }
 
@@ -93,22 +96,19 @@ pub(in crate::autograd) fn jvp(
     out: &mut [f64],
 ) {
     let mut scores = vec![0.0; probabilities.len()];
+    out.fill(0.0);
     heads.each([out], &mut scores, &|head, [out], scores| {
         let probabilities = &probabilities[head.square..][..scores.len()];
         let at = |x: &[f64], t: usize| x[head.offset + t * head.stride..][..head.dimension].to_vec();
         head.each_row(scores, |t, scores| {
             for (j, score) in scores.iter_mut().enumerate() {
-                *score = reduce::dot(&at(tangents[0], t), &at(k, j)) + reduce::dot(&at(q, t), &at(tangents[1], j));
+                *score = dot(&at(tangents[0], t), &at(k, j)) + dot(&at(q, t), &at(tangents[1], j));
             }
             head.divide_by_root(scores);
             softmax::apply_jacobian(&probabilities[t * head.length..][..=t], scores);
         });
-        head.sum_before(scores, &v[head.offset..], out);
-        for t in 0..head.length {
-            for (j, p) in probabilities[t * head.length..][..=t].iter().enumerate() {
-                add_scaled(&mut out[t * head.stride..][..head.dimension], *p, &at(tangents[2], j));
-            }
-        }
+        head.add_before(scores, &v[head.offset..], out);
+        head.add_before(probabilities, &tangents[2][head.offset..], out);
     });
 }
 
@@ -182,7 +182,8 @@ impl Head {
             let end = (first + BLOCK).min(self.length);
             let a = Factor::new(&a[first * self.stride..], self.stride);
             let size = Size { m: end - first, n: end, k: self.dimension };
-            product::add(&mut square[first * self.length..], self.length, a, Factor::transposed(b, self.stride), size);
+            let (b, sums) = (Factor::transposed(b, self.stride), Sums::along(self.dimension));
+            product::add(&mut square[first * self.length..], self.length, a, b, size, sums);
         }
     }
 
@@ -200,52 +201,53 @@ impl Head {
         scores.iter_mut().for_each(|score| *score /= root);
     }
 
-    /// out[t] = Σ over j ≤ t of square[t][j] · x[j], j ascending.
-    fn sum_before(self, square: &[f64], x: &[f64], out: &mut [f64]) {
+    /// out[t] += Σ over j ≤ t of square[t][j] · x[j], j ascending.
+    fn add_before(self, square: &[f64], x: &[f64], out: &mut [f64]) {
         for first in (0..self.length).step_by(BLOCK) {
             let end = (first + BLOCK).min(self.length);
-            self.clear(&mut out[first * self.stride..], end - first);
             let weights = Factor::new(&square[first * self.length..], self.length);
             let size = Size { m: end - first, n: self.dimension, k: first };
-            product::add(&mut out[first * self.stride..], self.stride, weights, Factor::new(x, self.stride), size);
+            let before = Factor::new(x, self.stride);
+            product::add(&mut out[first * self.stride..], self.stride, weights, before, size, Sums::Plain);
             for t in first..end {
-                for j in first..=t {
-                    self.add_row(out, t, square[t * self.length + j], x, j);
-                }
+                let weights = Factor::new(&square[t * self.length + first..], self.length);
+                self.diagonal(
+                    &mut out[t * self.stride..],
+                    weights,
+                    &x[first * self.stride..],
+                    t + 1 - first,
+                    sums(first),
+                );
             }
         }
     }
 
-    /// out[j] = Σ over t ≥ j of square[t][j] · x[t], t ascending.
-    fn sum_after(self, square: &[f64], x: &[f64], out: &mut [f64]) {
+    /// out[j] += Σ over t ≥ j of square[t][j] · x[t], t ascending.
+    fn add_after(self, square: &[f64], x: &[f64], out: &mut [f64]) {
         for first in (0..self.length).step_by(BLOCK) {
             let end = (first + BLOCK).min(self.length);
-            self.clear(&mut out[first * self.stride..], end - first);
-            for t in first..end {
-                for j in first..=t {
-                    self.add_row(out, j, square[t * self.length + j], x, t);
-                }
+            for j in first..end {
+                let weights = Factor::transposed(&square[j * self.length + j..], self.length);
+                self.diagonal(&mut out[j * self.stride..], weights, &x[j * self.stride..], end - j, sums(first));
             }
             if end < self.length {
                 let weights = Factor::transposed(&square[end * self.length + first..], self.length);
                 let x = Factor::new(&x[end * self.stride..], self.stride);
                 let size = Size { m: end - first, n: self.dimension, k: self.length - end };
-                product::add(&mut out[first * self.stride..], self.stride, weights, x, size);
+                product::add(&mut out[first * self.stride..], self.stride, weights, x, size, Sums::Plain);
             }
         }
     }
 
-    fn clear(self, out: &mut [f64], rows: usize) {
-        (0..rows).for_each(|row| out[row * self.stride..][..self.dimension].fill(0.0));
-    }
-
-    /// out[to] += weight · x[from].
-    fn add_row(self, out: &mut [f64], to: usize, weight: f64, x: &[f64], from: usize) {
-        let x = &x[from * self.stride..][..self.dimension];
-        add_scaled(&mut out[to * self.stride..][..self.dimension], weight, x);
+    /// out[0] += the sum of `len` rows of `x` with the weights of one position: up to the diagonal and no farther, since
+    /// nothing after it, not even an infinity, may have a part in it.
+    fn diagonal(self, out: &mut [f64], weights: Factor<'_>, x: &[f64], len: usize, sums: Sums) {
+        let size = Size { m: 1, n: self.dimension, k: len };
+        product::add(out, self.stride, weights, Factor::new(x, self.stride), size, sums);
     }
 }
 
-fn add_scaled(out: &mut [f64], weight: f64, x: &[f64]) {
-    out.iter_mut().zip(x).for_each(|(sum, x)| *sum += weight * x);
+/// How the diagonal of the block from position `first` is summed. Mended in the first block, whatever comes after it.
+fn sums(first: usize) -> Sums {
+    if first == 0 { Sums::Mended } else { Sums::Plain }
 }

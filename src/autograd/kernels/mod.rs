@@ -2,7 +2,6 @@
 
 pub(super) mod attention;
 pub(super) mod product;
-pub(super) mod reduce;
 pub(super) mod softmax;
 pub(super) mod threads;
 mod tiles;

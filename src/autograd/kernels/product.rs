@@ -1,14 +1,36 @@
 //! Matrix products in tiles: every output element is `(((c + a₀b₀) + a₁b₁) + …)` in ascending k, with a rounding after
-//! each multiplication and each addition.
+//! each multiplication and each addition. Short ones are mended by what those roundings took ([`Sums::Mended`]).
 //!
 //! Vector units work across independent outputs and threads across rows, so neither the CPU, the number of threads,
 //! nor which other rows are in the batch changes a bit. That is why this is written here: the `gemm` crate gives a row
 //! alone another result than in a batch, and `matrixmultiply` fuses multiply and add where the CPU can.
 
 use crate::autograd::kernels::{threads, tiles};
+use crate::numeric::sum::{Halves, add_product, mended};
 
 /// Multiplications below which plain loops beat packing.
 const SMALL: usize = 32;
+/// The longest sum that is mended.
+pub(super) const SHORT: usize = 16;
+
+/// What becomes of the roundings of an element's sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::autograd) enum Sums {
+    /// They stay.
+    Plain,
+    /// They are added up beside the sum, which is then mended by them: the element errs by about half a unit. For at
+    /// most [`SHORT`] terms, since it takes eight times the work.
+    Mended,
+}
+
+impl Sums {
+    /// For sums along features, whose number is the model's.
+    ///
+    /// Not for sums along positions: those may not depend on how many there are, or padding would change their bits.
+    pub(in crate::autograd) fn along(features: usize) -> Self {
+        if features <= SHORT { Self::Mended } else { Self::Plain }
+    }
+}
 
 /// A matrix somewhere in a slice: element (i, j) at `i · row_stride + j · column_stride`. One of the strides is 1.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +69,14 @@ pub(in crate::autograd) struct Size {
 }
 
 /// `out = a · b` for an output without gaps, on up to `threads` threads.
-pub(in crate::autograd) fn write(out: &mut [f64], a: Factor<'_>, b: Factor<'_>, size: Size, threads: usize) {
+pub(in crate::autograd) fn write(
+    out: &mut [f64],
+    a: Factor<'_>,
+    b: Factor<'_>,
+    size: Size,
+    sums: Sums,
+    threads: usize,
+) {
     let Size { m, n, k } = size;
     assert_eq!(out.len(), m * n, "bug: {} elements for a product of {m} × {n}", out.len());
     threads::over_rows(threads, m * n * k, out, n, |first, rows| {
@@ -55,13 +84,13 @@ pub(in crate::autograd) fn write(out: &mut [f64], a: Factor<'_>, b: Factor<'_>, 
             return;
         }
         let size = Size { m: rows.len() / n, n, k };
-        continue_from(Start::Zero, rows, n, a.skip_rows(first), b, size);
+        continue_from(Start::Zero, rows, n, a.skip_rows(first), b, size, sums);
     });
 }
 
 /// `out += a · b`, where rows of `out` lie `stride` apart: each element goes on from what it holds.
-pub(in crate::autograd) fn add(out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<'_>, size: Size) {
-    continue_from(Start::Out, out, stride, a, b, size);
+pub(in crate::autograd) fn add(out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<'_>, size: Size, sums: Sums) {
+    continue_from(Start::Out, out, stride, a, b, size, sums);
 }
 
 /// What the first product is added to.
@@ -73,30 +102,29 @@ pub(super) enum Start {
     Out,
 }
 
-fn continue_from(start: Start, out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<'_>, size: Size) {
+fn continue_from(start: Start, out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<'_>, size: Size, sums: Sums) {
+    assert!(sums == Sums::Plain || size.k <= SHORT, "bug: a mended sum of {} terms", size.k);
     if size.m * size.n * size.k <= SMALL {
-        small(start, out, stride, a, b, size);
+        small(start, out, stride, a, b, size, sums);
     } else {
-        tiles::multiply(start, out, stride, a, b, size);
+        tiles::multiply(start, out, stride, a, b, size, sums);
     }
 }
 
 /// The definition, in loops.
-fn small(start: Start, out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<'_>, size: Size) {
+fn small(start: Start, out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<'_>, size: Size, sums: Sums) {
     for i in 0..size.m {
-        let row = &mut out[i * stride..][..size.n];
-        if start == Start::Zero {
-            row.fill(0.0);
-        }
-        for k in 0..size.k {
-            let x = a.values[a.at(i, k)];
-            if b.column_stride == 1 {
-                let b = &b.values[b.at(k, 0)..][..size.n];
-                row.iter_mut().zip(b).for_each(|(sum, y)| *sum += x * y);
-            } else {
-                let b = b.values[k..].iter().step_by(b.column_stride);
-                row.iter_mut().zip(b).for_each(|(sum, y)| *sum += x * y);
-            }
+        for (j, out) in out[i * stride..][..size.n].iter_mut().enumerate() {
+            let mut sum = if start == Start::Zero { 0.0 } else { *out };
+            let factors = (0..size.k).map(|k| (a.values[a.at(i, k)], b.values[b.at(k, j)]));
+            *out = match sums {
+                Sums::Plain => factors.fold(sum, |sum, (x, y)| sum + x * y),
+                Sums::Mended => {
+                    let mut lost = 0.0;
+                    factors.for_each(|(x, y)| add_product(&mut sum, &mut lost, Halves::of(x), Halves::of(y)));
+                    mended(sum, lost)
+                }
+            };
         }
     }
 }
@@ -104,16 +132,29 @@ fn small(start: Start, out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::numeric::exact::ExactSum;
     use crate::numeric::random::SplitMix64;
 
     fn draw(stream: &mut SplitMix64, len: usize) -> Vec<f64> {
         (0..len).map(|_| stream.symmetric()).collect()
     }
 
-    /// The written order of additions, from zero.
-    fn definition(a: impl Fn(usize, usize) -> f64, b: impl Fn(usize, usize) -> f64, size: Size) -> Vec<f64> {
-        let element = |i, j| (0..size.k).fold(0.0, |sum, k| sum + a(i, k) * b(k, j));
-        (0..size.m).flat_map(|i| (0..size.n).map(move |j| (i, j))).map(|(i, j)| element(i, j)).collect()
+    /// The definition from zero: the written order of additions, or the exact sum, rounded.
+    fn definition(
+        a: impl Fn(usize, usize) -> f64,
+        b: impl Fn(usize, usize) -> f64,
+        Size { m, n, k }: Size,
+        sums: Sums,
+    ) -> Vec<f64> {
+        let element = |i, j| match sums {
+            Sums::Plain => (0..k).fold(0.0, |sum, l| sum + a(i, l) * b(l, j)),
+            Sums::Mended => {
+                let mut sum = ExactSum::new();
+                (0..k).for_each(|l| sum.add_product(a(i, l), b(l, j)));
+                sum.to_f64()
+            }
+        };
+        (0..m).flat_map(|i| (0..n).map(move |j| (i, j))).map(|(i, j)| element(i, j)).collect()
     }
 
     /// Every layout and size, ragged ends and depths beyond a panel included, gives the bits of the definition, on one
@@ -126,6 +167,7 @@ mod tests {
             (2, 3, 5),
             (3, 5, 2),
             (6, 266, 4),
+            (7, 21, 16),
             (4, 8, 128),
             (9, 17, 300),
             (130, 70, 150),
@@ -134,25 +176,40 @@ mod tests {
         ] {
             let size = Size { m, n, k };
             let (x, y) = (draw(&mut stream, m * k), draw(&mut stream, k * n));
-            let layouts = [
-                (Factor::new(&x, k), Factor::new(&y, n), definition(|i, l| x[i * k + l], |l, j| y[l * n + j], size)),
-                (
-                    Factor::new(&x, k),
-                    Factor::transposed(&y, k),
-                    definition(|i, l| x[i * k + l], |l, j| y[j * k + l], size),
-                ),
-                (
-                    Factor::transposed(&x, m),
-                    Factor::new(&y, n),
-                    definition(|i, l| x[l * m + i], |l, j| y[l * n + j], size),
-                ),
-            ];
-            for (a, b, want) in layouts {
-                for threads in [1, 2] {
-                    let mut out = vec![f64::NAN; m * n];
-                    write(&mut out, a, b, size, threads);
-                    assert_eq!(out, want, "{size:?} on {threads} threads");
+            let by_rows = (Factor::new(&x, k), Factor::new(&y, n));
+            let by_both = (Factor::new(&x, k), Factor::transposed(&y, k));
+            let by_columns = (Factor::transposed(&x, m), Factor::new(&y, n));
+            for sums in [Sums::Plain, Sums::along(k)] {
+                let layouts = [
+                    (by_rows, definition(|i, l| x[i * k + l], |l, j| y[l * n + j], size, sums)),
+                    (by_both, definition(|i, l| x[i * k + l], |l, j| y[j * k + l], size, sums)),
+                    (by_columns, definition(|i, l| x[l * m + i], |l, j| y[l * n + j], size, sums)),
+                ];
+                for ((a, b), want) in layouts {
+                    for threads in [1, 2] {
+                        let mut out = vec![f64::NAN; m * n];
+                        write(&mut out, a, b, size, sums, threads);
+                        assert_eq!(out, want, "{size:?}, {sums:?} on {threads} threads");
+                    }
                 }
+            }
+        }
+    }
+
+    /// Where halves overflow or a factor is not finite, a mended sum is the plain one.
+    #[test]
+    fn mended_sums_have_the_limits_of_plain_ones() {
+        for odd in [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e308, -1e308, f64::MAX] {
+            for (n, k) in [(1, 3), (9, 16)] {
+                let (mut x, y) = (vec![1.0; k], vec![2.0; k * n]);
+                x[1] = odd;
+                let outputs = [Sums::Plain, Sums::Mended].map(|sums| {
+                    let mut out = vec![0.0; n];
+                    write(&mut out, Factor::new(&x, k), Factor::new(&y, n), Size { m: 1, n, k }, sums, 1);
+                    out
+                });
+                let [plain, mended] = outputs.map(|out| format!("{out:?}"));
+                assert_eq!(mended, plain, "{odd}, {k} terms");
             }
         }
     }
@@ -161,14 +218,16 @@ mod tests {
     #[test]
     fn a_row_does_not_feel_its_neighbours() {
         let mut stream = SplitMix64::new(4);
-        let (m, n, k) = (7, 33, 40);
-        let (x, w) = (draw(&mut stream, m * k), draw(&mut stream, n * k));
-        let mut together = vec![0.0; m * n];
-        write(&mut together, Factor::new(&x, k), Factor::transposed(&w, k), Size { m, n, k }, 1);
-        for row in 0..m {
-            let mut alone = vec![0.0; n];
-            write(&mut alone, Factor::new(&x[row * k..], k), Factor::transposed(&w, k), Size { m: 1, n, k }, 1);
-            assert_eq!(alone, together[row * n..][..n]);
+        for (m, n, k) in [(7, 33, 40), (7, 33, 12)] {
+            let (x, w) = (draw(&mut stream, m * k), draw(&mut stream, n * k));
+            let mut together = vec![0.0; m * n];
+            let (w, sums) = (Factor::transposed(&w, k), Sums::along(k));
+            write(&mut together, Factor::new(&x, k), w, Size { m, n, k }, sums, 1);
+            for row in 0..m {
+                let mut alone = vec![0.0; n];
+                write(&mut alone, Factor::new(&x[row * k..], k), w, Size { m: 1, n, k }, sums, 1);
+                assert_eq!(alone, together[row * n..][..n]);
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Softmax of one row, with the greatest element subtracted first.
 
-use crate::autograd::kernels::reduce;
 use crate::numeric::exponential::exp_all;
+use crate::numeric::sum::{dot, sum};
 use crate::numeric::vector::{self, Kernel};
 
 /// Turns scores into probabilities where they stand and returns (greatest score, sum of exponentials).
@@ -22,7 +22,7 @@ impl Kernel for Softmax<'_> {
         let greatest = greatest(row);
         row.iter_mut().for_each(|x| *x -= greatest);
         exp_all(row);
-        let total = reduce::sum(row.len(), |i| row[i]);
+        let total = sum(row.len(), |i| row[i]);
         row.iter_mut().for_each(|x| *x /= total);
         (greatest, total)
     }
@@ -42,7 +42,7 @@ fn greatest(row: &[f64]) -> f64 {
 
 /// The Jacobian of softmax, which is symmetric, applied to one vector: p ∘ (v - Σ p v). `v` is read and overwritten.
 pub(in crate::autograd) fn apply_jacobian(probabilities: &[f64], v: &mut [f64]) {
-    let mean = reduce::dot(probabilities, v);
+    let mean = dot(probabilities, v);
     for (x, p) in v.iter_mut().zip(probabilities) {
         *x = p * (*x - mean);
     }

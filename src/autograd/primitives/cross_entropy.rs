@@ -5,12 +5,13 @@
 
 use std::sync::Arc;
 
-use crate::autograd::kernels::{reduce, softmax};
+use crate::autograd::kernels::softmax;
 use crate::autograd::primitive::{Extent, Pinned, Primitive, Setting, sample};
 use crate::autograd::tape::{Tape, Var};
 use crate::autograd::tensor::Shape;
 use crate::numeric::float::Precision;
 use crate::numeric::math;
+use crate::numeric::sum::dot;
 
 pub(super) static PRIMITIVE: Primitive = Primitive {
     name: "cross_entropy",
@@ -38,7 +39,7 @@ pub(super) static PRIMITIVE: Primitive = Primitive {
     jvp: |call, done, tangents, out| {
         let classes = call.inputs[0].shape.columns;
         let rows = valid(call.setting.targets()).zip(done.saved.chunks_exact(classes));
-        out[0] = rows.map(|((row, _), slopes)| reduce::dot(slopes, &tangents[0][row * classes..][..classes])).sum();
+        out[0] = rows.map(|((row, _), slopes)| dot(slopes, &tangents[0][row * classes..][..classes])).sum();
     },
     samples: || {
         let logits = [1.0, -2.0, 0.5, 3.0, 3.0, -1.0, 0.0, 0.0, 0.0];

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use crate::autograd::kernels::product::{self, Factor, Size};
-use crate::autograd::kernels::reduce;
+use crate::autograd::kernels::product::{self, Factor, Size, Sums};
 use crate::autograd::primitive::{Call, Extent, Pinned, Primitive, Setting, sample};
 use crate::autograd::primitives::cross_entropy::{check_targets, losses_to_slopes, valid};
 use crate::autograd::tape::{Tape, Var};
 use crate::autograd::tensor::{Shape, View};
+use crate::numeric::sum::dot;
 
 pub(super) static PRIMITIVE: Primitive = Primitive {
     name: "head_cross_entropy",
@@ -26,7 +26,8 @@ pub(super) static PRIMITIVE: Primitive = Primitive {
         let (slopes, hidden) = saved.split_at_mut(valid_count(call) * classes);
         gather(hidden, h, call.setting.targets());
         let size = Size { m: valid_count(call), n: classes, k: width };
-        product::write(slopes, Factor::new(hidden, width), Factor::transposed(table.values, width), size, call.threads);
+        let (hidden, table) = (Factor::new(hidden, width), Factor::transposed(table.values, width));
+        product::write(slopes, hidden, table, size, Sums::along(width), call.threads);
         out[0] = losses_to_slopes(slopes, call.setting.targets(), classes);
     },
     vjp: |call, done, ct, [into_h, into_table, _]| {
@@ -37,13 +38,15 @@ pub(super) static PRIMITIVE: Primitive = Primitive {
         let ct: Vec<f64> = slopes.iter().map(|slope| ct[0] * slope).collect();
         let mut packed = vec![0.0; count * width];
         let size = Size { m: count, n: width, k: classes };
-        product::write(&mut packed, Factor::new(&ct, classes), Factor::new(table.values, width), size, call.threads);
+        let (ct_rows, table_rows) = (Factor::new(&ct, classes), Factor::new(table.values, width));
+        product::write(&mut packed, ct_rows, table_rows, size, Sums::along(classes), call.threads);
         into_h.fill(0.0);
         for ((row, _), packed) in valid(call.setting.targets()).zip(packed.chunks_exact(width)) {
             into_h[row * width..][..width].copy_from_slice(packed);
         }
         let size = Size { m: classes, n: width, k: count };
-        product::write(into_table, Factor::transposed(&ct, classes), Factor::new(hidden, width), size, call.threads);
+        let (ct_columns, hidden_rows) = (Factor::transposed(&ct, classes), Factor::new(hidden, width));
+        product::write(into_table, ct_columns, hidden_rows, size, Sums::Plain, call.threads);
     },
     jvp: |call, done, tangents, out| {
         let [h, table, _] = call.inputs;
@@ -54,7 +57,7 @@ pub(super) static PRIMITIVE: Primitive = Primitive {
             let (h, dh) = (h.row(row), &tangents[0][row * width..][..width]);
             for (class, slope) in slopes.iter().enumerate() {
                 let d_table = &tangents[1][class * width..][..width];
-                out[0] += slope * (reduce::dot(dh, table.row(class)) + reduce::dot(h, d_table));
+                out[0] += slope * (dot(dh, table.row(class)) + dot(h, d_table));
             }
         }
     },

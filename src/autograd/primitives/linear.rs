@@ -1,6 +1,6 @@
 //! A linear layer without bias: y = x Wᵀ, so that y[o] = Σᵢ x[i] W[o][i]. The weight is `[out, in]`, as in PyTorch.
 
-use crate::autograd::kernels::product::{self, Factor, Size};
+use crate::autograd::kernels::product::{self, Factor, Size, Sums};
 use crate::autograd::primitive::{Extent, Pinned, Primitive, Setting, sample};
 use crate::autograd::tape::{Tape, Var};
 use crate::autograd::tensor::{Shape, View};
@@ -21,9 +21,11 @@ pub(super) static PRIMITIVE: Primitive = Primitive {
         let [x, w, _] = call.inputs;
         let (positions, inputs, outputs) = (x.shape.rows, x.shape.columns, w.shape.rows);
         let size = Size { m: positions, n: inputs, k: outputs };
-        product::write(into_x, Factor::new(ct, outputs), Factor::new(w.values, inputs), size, call.threads);
+        let (ct_rows, w_rows) = (Factor::new(ct, outputs), Factor::new(w.values, inputs));
+        product::write(into_x, ct_rows, w_rows, size, Sums::along(outputs), call.threads);
         let size = Size { m: outputs, n: inputs, k: positions };
-        product::write(into_w, Factor::transposed(ct, outputs), Factor::new(x.values, inputs), size, call.threads);
+        let (ct_columns, x_rows) = (Factor::transposed(ct, outputs), Factor::new(x.values, inputs));
+        product::write(into_w, ct_columns, x_rows, size, Sums::Plain, call.threads);
     },
     jvp: |call, _, tangents, out| {
         let [x, w, _] = call.inputs;
@@ -73,7 +75,8 @@ pub(super) static PRIMITIVE: Primitive = Primitive {
 
 fn layer(out: &mut [f64], x: View<'_>, w: View<'_>, threads: usize) {
     let size = Size { m: x.shape.rows, n: w.shape.rows, k: x.shape.columns };
-    product::write(out, Factor::new(x.values, size.k), Factor::transposed(w.values, size.k), size, threads);
+    let (x, w) = (Factor::new(x.values, size.k), Factor::transposed(w.values, size.k));
+    product::write(out, x, w, size, Sums::along(size.k), threads);
 }
 
 impl Tape<'_> {

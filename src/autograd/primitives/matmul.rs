@@ -1,6 +1,6 @@
 //! Matrix product.
 
-use crate::autograd::kernels::product::{self, Factor, Size};
+use crate::autograd::kernels::product::{self, Factor, Size, Sums};
 use crate::autograd::primitive::{Extent, Pinned, Primitive, Setting, sample};
 use crate::autograd::tape::{Tape, Var};
 use crate::autograd::tensor::{Shape, View};
@@ -20,8 +20,10 @@ pub(super) static PRIMITIVE: Primitive = Primitive {
     vjp: |call, _, ct, [into_a, into_b, _]| {
         let [a, b, _] = call.inputs;
         let (m, k, n) = (a.shape.rows, a.shape.columns, b.shape.columns);
-        product::write(into_a, Factor::new(ct, n), Factor::transposed(b.values, n), Size { m, n: k, k: n }, call.threads);
-        product::write(into_b, Factor::transposed(a.values, k), Factor::new(ct, n), Size { m: k, n, k: m }, call.threads);
+        let (ct, a_columns, b_columns) =
+            (Factor::new(ct, n), Factor::transposed(a.values, k), Factor::transposed(b.values, n));
+        product::write(into_a, ct, b_columns, Size { m, n: k, k: n }, Sums::along(n), call.threads);
+        product::write(into_b, a_columns, ct, Size { m: k, n, k: m }, Sums::Plain, call.threads);
     },
     jvp: |call, _, tangents, out| {
         let [a, b, _] = call.inputs;
@@ -71,7 +73,8 @@ pub(super) static PRIMITIVE: Primitive = Primitive {
 
 fn multiply(out: &mut [f64], a: View<'_>, b: View<'_>, threads: usize) {
     let size = Size { m: a.shape.rows, n: b.shape.columns, k: a.shape.columns };
-    product::write(out, Factor::new(a.values, size.k), Factor::new(b.values, size.n), size, threads);
+    let (a, b) = (Factor::new(a.values, size.k), Factor::new(b.values, size.n));
+    product::write(out, a, b, size, Sums::along(size.k), threads);
 }
 
 impl Tape<'_> {

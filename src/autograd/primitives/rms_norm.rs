@@ -1,11 +1,11 @@
 //! RMSNorm: y[i] = x[i] · r · g[i] with r = (mean(x²) + ε)^(-1/2), row by row.
 //!
 //! Source: Zhang and Sennrich, *Root Mean Square Layer Normalization*, arXiv:1910.07467, with ε inside the root as in
-//! PyTorch's `rms_norm`. With d columns and h = g ∘ ct: dx = r·h - x·(r³/d)·Σ h x, and dg = Σ over rows of ct ∘ x·r.
+//! PyTorch's `rms_norm`. With x̂ = x·r and h = g ∘ ct: dx = r·(h - x̂·mean(h x̂)), and dg = Σ over rows of ct ∘ x̂.
 
-use crate::autograd::kernels::reduce;
 use crate::autograd::primitive::{Extent, Pinned, Primitive, Setting, sample};
 use crate::autograd::tape::{Tape, Var};
+use crate::numeric::sum::{dot, sum};
 
 pub(super) static PRIMITIVE: Primitive = Primitive {
     name: "rms_norm",
@@ -20,7 +20,7 @@ pub(super) static PRIMITIVE: Primitive = Primitive {
         let width = x.shape.columns;
         let rows = x.values.chunks_exact(width).zip(out.chunks_exact_mut(width));
         for ((x, out), inverse) in rows.zip(saved) {
-            let mean_square = reduce::dot(x, x) / width as f64;
+            let mean_square = dot(x, x) / width as f64;
             *inverse = 1.0 / (mean_square + call.setting.constant()).sqrt();
             for ((out, x), gain) in out.iter_mut().zip(x).zip(gain.values) {
                 *out = x * *inverse * gain;
@@ -34,9 +34,9 @@ pub(super) static PRIMITIVE: Primitive = Primitive {
         let rows = x.values.chunks_exact(width).zip(ct.chunks_exact(width)).zip(into_x.chunks_exact_mut(width));
         for (((x, ct), into_x), r) in rows.zip(done.saved) {
             let (gain, ct) = (&gain[..width], &ct[..width]);
-            let along = reduce::sum(width, |i| gain[i] * ct[i] * x[i]) * (r * r * r) / width as f64;
+            let along = sum(width, |i| gain[i] * ct[i] * (x[i] * r)) / width as f64;
             for (i, (into_x, into_gain)) in into_x.iter_mut().zip(&mut *into_gain).enumerate() {
-                *into_x = r * (gain[i] * ct[i]) - x[i] * along;
+                *into_x = r * (gain[i] * ct[i] - x[i] * r * along);
                 *into_gain += ct[i] * (x[i] * r);
             }
         }
@@ -46,9 +46,9 @@ pub(super) static PRIMITIVE: Primitive = Primitive {
         let (width, gain) = (x.shape.columns, gain.values);
         let rows = x.values.chunks_exact(width).zip(tangents[0].chunks_exact(width)).zip(out.chunks_exact_mut(width));
         for (((x, dx), out), r) in rows.zip(done.saved) {
-            let turn = -reduce::dot(x, dx) * (r * r * r) / width as f64;
+            let along = sum(width, |i| dx[i] * (x[i] * r)) / width as f64;
             for (i, out) in out.iter_mut().enumerate() {
-                *out = (dx[i] * r + x[i] * turn) * gain[i] + x[i] * r * tangents[1][i];
+                *out = r * (dx[i] - x[i] * r * along) * gain[i] + x[i] * r * tangents[1][i];
             }
         }
     },

@@ -1,9 +1,9 @@
 //! The sum of all elements.
 
-use crate::autograd::kernels::reduce;
 use crate::autograd::primitive::{Extent, Pinned, Primitive, Setting, sample};
 use crate::autograd::tape::{Tape, Var};
 use crate::autograd::tensor::Shape;
+use crate::numeric::sum::sum;
 
 pub(super) static PRIMITIVE: Primitive = Primitive {
     name: "sum",
@@ -25,7 +25,7 @@ pub(super) static PRIMITIVE: Primitive = Primitive {
 };
 
 fn total(x: &[f64]) -> f64 {
-    reduce::sum(x.len(), |i| x[i])
+    sum(x.len(), |i| x[i])
 }
 
 impl Tape<'_> {
