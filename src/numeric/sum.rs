@@ -19,9 +19,9 @@ pub(crate) fn two_sum(a: f64, b: f64) -> (f64, f64) {
 /// A number in two halves of at most 26 bits, whose products are exact (Veltkamp). NaN above 6.7e299.
 #[derive(Clone, Copy)]
 pub(crate) struct Halves {
-    whole: f64,
-    high: f64,
-    low: f64,
+    pub(crate) whole: f64,
+    pub(crate) high: f64,
+    pub(crate) low: f64,
 }
 
 impl Halves {

@@ -1,6 +1,7 @@
 //! The inner loops that several primitives share. Each keeps one written order of additions for every output element.
 
 pub(super) mod attention;
+mod mended;
 pub(super) mod product;
 pub(super) mod softmax;
 pub(super) mod threads;

@@ -5,8 +5,8 @@
 //! nor which other rows are in the batch changes a bit. That is why this is written here: the `gemm` crate gives a row
 //! alone another result than in a batch, and `matrixmultiply` fuses multiply and add where the CPU can.
 
-use crate::autograd::kernels::{threads, tiles};
-use crate::numeric::sum::{Halves, add_product, mended};
+use crate::autograd::kernels::{mended, threads, tiles};
+use crate::numeric::sum::{self, Halves};
 
 /// Multiplications below which plain loops beat packing.
 const SMALL: usize = 32;
@@ -104,10 +104,10 @@ pub(super) enum Start {
 
 fn continue_from(start: Start, out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<'_>, size: Size, sums: Sums) {
     assert!(sums == Sums::Plain || size.k <= SHORT, "bug: a mended sum of {} terms", size.k);
-    if size.m * size.n * size.k <= SMALL {
-        small(start, out, stride, a, b, size, sums);
-    } else {
-        tiles::multiply(start, out, stride, a, b, size, sums);
+    match sums {
+        _ if size.m * size.n * size.k <= SMALL => small(start, out, stride, a, b, size, sums),
+        Sums::Plain => tiles::multiply(start, out, stride, a, b, size),
+        Sums::Mended => mended::multiply(start, out, stride, a, b, size),
     }
 }
 
@@ -121,8 +121,8 @@ fn small(start: Start, out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<
                 Sums::Plain => factors.fold(sum, |sum, (x, y)| sum + x * y),
                 Sums::Mended => {
                     let mut lost = 0.0;
-                    factors.for_each(|(x, y)| add_product(&mut sum, &mut lost, Halves::of(x), Halves::of(y)));
-                    mended(sum, lost)
+                    factors.for_each(|(x, y)| sum::add_product(&mut sum, &mut lost, Halves::of(x), Halves::of(y)));
+                    sum::mended(sum, lost)
                 }
             };
         }
