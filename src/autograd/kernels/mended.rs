@@ -123,3 +123,35 @@ fn store<const COLUMNS: usize>(row: &[f64; COLUMNS], to: &mut [f64]) {
         Err(_) => to.copy_from_slice(&row[..to.len()]),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::numeric::random::SplitMix64;
+
+    #[test]
+    fn every_vector_unit_gives_the_same_bits() {
+        let mut stream = SplitMix64::new(11);
+        for (m, n, k) in [(5, 7, 3), (6, 266, 4), (6, 11, 13), (3, 4, 16)] {
+            let size = Size { m, n, k };
+            let mut draw = |len: usize| -> Vec<f64> { (0..len).map(|_| stream.symmetric()).collect() };
+            let (x, y, start) = (draw(m * k), draw(k * n), draw(m * n));
+            for (a, b) in [
+                (Factor::new(&x, k), Factor::new(&y, n)),
+                (Factor::new(&x, k), Factor::transposed(&y, k)),
+                (Factor::transposed(&x, m), Factor::new(&y, n)),
+            ] {
+                for from in [Start::Zero, Start::Out] {
+                    let mut outputs: [Vec<f64>; 4] = std::array::from_fn(|_| start.clone());
+                    multiply(from, &mut outputs[0], n, a, b, size);
+                    let mut others = outputs[1..].iter_mut();
+                    let product = |out| Product { start: from, out, stride: n, a, b, size };
+                    let units = vector::on_each(|| product(others.next().unwrap()));
+                    for ((name, ()), output) in units.iter().zip(&outputs[1..]) {
+                        assert_eq!(*output, outputs[0], "{name}: {size:?}, {from:?}");
+                    }
+                }
+            }
+        }
+    }
+}
