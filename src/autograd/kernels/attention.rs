@@ -3,7 +3,7 @@
 //! A head is a band of columns, so its matrices have gaps between their rows. The probabilities of each row and head
 //! are a square of its length, zero above the diagonal.
 
-use crate::autograd::kernels::product::{self, Factor, Size, Sums};
+use crate::autograd::kernels::product::{self, Factor, Size, Sums, Terms};
 use crate::autograd::kernels::{softmax, threads};
 use crate::autograd::primitive::MAX_INPUTS;
 use crate::autograd::rows::Rows;
@@ -182,7 +182,7 @@ impl Head {
             let end = (first + BLOCK).min(self.length);
             let a = Factor::new(&a[first * self.stride..], self.stride);
             let size = Size { m: end - first, n: end, k: self.dimension };
-            let (b, sums) = (Factor::transposed(b, self.stride), Sums::along(self.dimension));
+            let (b, sums) = (Factor::transposed(b, self.stride), (Terms::All, Sums::along(self.dimension)));
             product::add(&mut square[first * self.length..], self.length, a, b, size, sums);
         }
     }
@@ -204,45 +204,40 @@ impl Head {
     /// out[t] += Σ over j ≤ t of square[t][j] · x[j], j ascending.
     fn add_before(self, square: &[f64], x: &[f64], out: &mut [f64]) {
         for first in (0..self.length).step_by(BLOCK) {
-            let end = (first + BLOCK).min(self.length);
-            let weights = Factor::new(&square[first * self.length..], self.length);
-            let size = Size { m: end - first, n: self.dimension, k: first };
-            let before = Factor::new(x, self.stride);
-            product::add(&mut out[first * self.stride..], self.stride, weights, before, size, Sums::Plain);
-            for t in first..end {
-                let weights = Factor::new(&square[t * self.length + first..], self.length);
-                self.diagonal(
-                    &mut out[t * self.stride..],
-                    weights,
-                    &x[first * self.stride..],
-                    t + 1 - first,
-                    sums(first),
-                );
+            let out = &mut out[first * self.stride..];
+            let weights = &square[first * self.length..];
+            let size = self.block(first);
+            if first > 0 {
+                let before = Size { k: first, ..size };
+                self.add(out, Factor::new(weights, self.length), x, before, (Terms::All, Sums::Plain));
             }
+            let triangle = Factor::new(&weights[first..], self.length);
+            self.add(out, triangle, &x[first * self.stride..], size, (Terms::UpToDiagonal, sums(first)));
         }
     }
 
     /// out[j] += Σ over t ≥ j of square[t][j] · x[t], t ascending.
     fn add_after(self, square: &[f64], x: &[f64], out: &mut [f64]) {
         for first in (0..self.length).step_by(BLOCK) {
-            let end = (first + BLOCK).min(self.length);
-            for j in first..end {
-                let weights = Factor::transposed(&square[j * self.length + j..], self.length);
-                self.diagonal(&mut out[j * self.stride..], weights, &x[j * self.stride..], end - j, sums(first));
-            }
+            let out = &mut out[first * self.stride..];
+            let weights = |from: usize| Factor::transposed(&square[from * self.length + first..], self.length);
+            let size = self.block(first);
+            self.add(out, weights(first), &x[first * self.stride..], size, (Terms::FromDiagonal, sums(first)));
+            let end = first + size.m;
             if end < self.length {
-                let weights = Factor::transposed(&square[end * self.length + first..], self.length);
-                let x = Factor::new(&x[end * self.stride..], self.stride);
-                let size = Size { m: end - first, n: self.dimension, k: self.length - end };
-                product::add(&mut out[first * self.stride..], self.stride, weights, x, size, Sums::Plain);
+                let after = Size { k: self.length - end, ..size };
+                self.add(out, weights(end), &x[end * self.stride..], after, (Terms::All, Sums::Plain));
             }
         }
     }
 
-    /// out[0] += the sum of `len` rows of `x` with the weights of one position: up to the diagonal and no farther, since
-    /// nothing after it, not even an infinity, may have a part in it.
-    fn diagonal(self, out: &mut [f64], weights: Factor<'_>, x: &[f64], len: usize, sums: Sums) {
-        let size = Size { m: 1, n: self.dimension, k: len };
+    /// The block of positions from `first` on: a square of weights with a triangle in it.
+    fn block(self, first: usize) -> Size {
+        let len = BLOCK.min(self.length - first);
+        Size { m: len, n: self.dimension, k: len }
+    }
+
+    fn add(self, out: &mut [f64], weights: Factor<'_>, x: &[f64], size: Size, sums: (Terms, Sums)) {
         product::add(out, self.stride, weights, Factor::new(x, self.stride), size, sums);
     }
 }

@@ -5,8 +5,9 @@
 //! nor which other rows are in the batch changes a bit. That is why this is written here: the `gemm` crate gives a row
 //! alone another result than in a batch, and `matrixmultiply` fuses multiply and add where the CPU can.
 
-use crate::autograd::kernels::{mended, threads, tiles};
+use crate::autograd::kernels::{row_wise, threads, tiles};
 use crate::numeric::sum::{self, Halves};
+use std::ops::Range;
 
 /// Multiplications below which plain loops beat packing.
 const SMALL: usize = 32;
@@ -68,6 +69,28 @@ pub(in crate::autograd) struct Size {
     pub(in crate::autograd) k: usize,
 }
 
+/// Which terms the elements in row i of the output have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::autograd) enum Terms {
+    /// All k: the left factor is a rectangle.
+    All,
+    /// Those up to i: it is a lower triangle, and nothing beyond its diagonal, not even an infinity, has a part.
+    UpToDiagonal,
+    /// Those from i on: it is an upper triangle.
+    FromDiagonal,
+}
+
+impl Terms {
+    #[inline(always)]
+    pub(super) fn of_row(self, row: usize, k: usize) -> Range<usize> {
+        match self {
+            Self::All => 0..k,
+            Self::UpToDiagonal => 0..k.min(row + 1),
+            Self::FromDiagonal => row.min(k)..k,
+        }
+    }
+}
+
 /// `out = a · b` for an output without gaps, on up to `threads` threads.
 pub(in crate::autograd) fn write(
     out: &mut [f64],
@@ -84,13 +107,21 @@ pub(in crate::autograd) fn write(
             return;
         }
         let size = Size { m: rows.len() / n, n, k };
-        continue_from(Start::Zero, rows, n, a.skip_rows(first), b, size, sums);
+        let (start, stride, a) = (Start::Zero, n, a.skip_rows(first));
+        Product { start, out: rows, stride, a, b, size, terms: Terms::All, sums }.compute();
     });
 }
 
 /// `out += a · b`, where rows of `out` lie `stride` apart: each element goes on from what it holds.
-pub(in crate::autograd) fn add(out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<'_>, size: Size, sums: Sums) {
-    continue_from(Start::Out, out, stride, a, b, size, sums);
+pub(in crate::autograd) fn add(
+    out: &mut [f64],
+    stride: usize,
+    a: Factor<'_>,
+    b: Factor<'_>,
+    size: Size,
+    (terms, sums): (Terms, Sums),
+) {
+    Product { start: Start::Out, out, stride, a, b, size, terms, sums }.compute();
 }
 
 /// What the first product is added to.
@@ -102,29 +133,48 @@ pub(super) enum Start {
     Out,
 }
 
-fn continue_from(start: Start, out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<'_>, size: Size, sums: Sums) {
-    assert!(sums == Sums::Plain || size.k <= SHORT, "bug: a mended sum of {} terms", size.k);
-    match sums {
-        _ if size.m * size.n * size.k <= SMALL => small(start, out, stride, a, b, size, sums),
-        Sums::Plain => tiles::multiply(start, out, stride, a, b, size),
-        Sums::Mended => mended::multiply(start, out, stride, a, b, size),
-    }
+/// `out = start + a · b`, where rows of `out` lie `stride` apart.
+pub(super) struct Product<'a> {
+    pub(super) start: Start,
+    pub(super) out: &'a mut [f64],
+    pub(super) stride: usize,
+    pub(super) a: Factor<'a>,
+    pub(super) b: Factor<'a>,
+    pub(super) size: Size,
+    pub(super) terms: Terms,
+    pub(super) sums: Sums,
 }
 
-/// The definition, in loops.
-fn small(start: Start, out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<'_>, size: Size, sums: Sums) {
-    for i in 0..size.m {
-        for (j, out) in out[i * stride..][..size.n].iter_mut().enumerate() {
-            let mut sum = if start == Start::Zero { 0.0 } else { *out };
-            let factors = (0..size.k).map(|k| (a.values[a.at(i, k)], b.values[b.at(k, j)]));
-            *out = match sums {
-                Sums::Plain => factors.fold(sum, |sum, (x, y)| sum + x * y),
-                Sums::Mended => {
-                    let mut lost = 0.0;
-                    factors.for_each(|(x, y)| sum::add_product(&mut sum, &mut lost, Halves::of(x), Halves::of(y)));
-                    sum::mended(sum, lost)
-                }
-            };
+impl Product<'_> {
+    fn compute(self) {
+        let Self { size: Size { m, n, k }, terms, sums, .. } = self;
+        assert!(sums == Sums::Plain || k <= SHORT, "bug: a mended sum of {k} terms");
+        if m * n * k <= SMALL {
+            self.small();
+        } else if (terms, sums) == (Terms::All, Sums::Plain) {
+            tiles::multiply(self);
+        } else {
+            row_wise::multiply(self);
+        }
+    }
+
+    /// The definition, in loops.
+    fn small(self) {
+        let Self { a, b, size, .. } = self;
+        for i in 0..size.m {
+            for (j, out) in self.out[i * self.stride..][..size.n].iter_mut().enumerate() {
+                let mut sum = if self.start == Start::Zero { 0.0 } else { *out };
+                let terms = self.terms.of_row(i, size.k);
+                let factors = terms.map(|k| (a.values[a.at(i, k)], b.values[b.at(k, j)]));
+                *out = match self.sums {
+                    Sums::Plain => factors.fold(sum, |sum, (x, y)| sum + x * y),
+                    Sums::Mended => {
+                        let mut lost = 0.0;
+                        factors.for_each(|(x, y)| sum::add_product(&mut sum, &mut lost, Halves::of(x), Halves::of(y)));
+                        sum::mended(sum, lost)
+                    }
+                };
+            }
         }
     }
 }
@@ -191,6 +241,36 @@ mod tests {
                         write(&mut out, a, b, size, sums, threads);
                         assert_eq!(out, want, "{size:?}, {sums:?} on {threads} threads");
                     }
+                }
+            }
+        }
+    }
+
+    /// Of a triangle the other half is not even read: NaN stands there.
+    #[test]
+    fn a_triangle_ends_at_its_diagonal() {
+        let mut stream = SplitMix64::new(5);
+        for (len, n) in [(1, 1), (3, 2), (4, 4), (7, 9), (16, 24)] {
+            let size = Size { m: len, n, k: len };
+            let (y, start) = (draw(&mut stream, len * n), draw(&mut stream, len * n));
+            for terms in [Terms::UpToDiagonal, Terms::FromDiagonal] {
+                let mut square = draw(&mut stream, len * len);
+                for (row, values) in square.chunks_exact_mut(len).enumerate() {
+                    let within = terms.of_row(row, len);
+                    assert_eq!(within.contains(&0), row == 0 || terms == Terms::UpToDiagonal);
+                    values.iter_mut().enumerate().filter(|(l, _)| !within.contains(l)).for_each(|(_, x)| *x = f64::NAN);
+                }
+                for sums in [Sums::Plain, Sums::Mended] {
+                    let mut out = start.clone();
+                    add(&mut out, n, Factor::new(&square, len), Factor::new(&y, n), size, (terms, sums));
+                    let mut by_rows = start.clone();
+                    for (row, out) in by_rows.chunks_exact_mut(n).enumerate() {
+                        let within = terms.of_row(row, len);
+                        let weights = Factor::new(&square[row * len + within.start..], len);
+                        let size = Size { m: 1, n, k: within.len() };
+                        add(out, n, weights, Factor::new(&y[within.start * n..], n), size, (Terms::All, sums));
+                    }
+                    assert_eq!(out, by_rows, "{size:?}, {terms:?}, {sums:?}");
                 }
             }
         }

@@ -3,7 +3,7 @@
 //! The widest vector unit at hand does the work, with the same bits: a vector only ever holds outputs that have
 //! nothing to do with each other, and LLVM fuses no multiplication with an addition unless told to.
 
-use crate::autograd::kernels::product::{Factor, Size, Start};
+use crate::autograd::kernels::product::{Factor, Product, Start};
 use crate::numeric::vector::{self, Kernel};
 
 /// Depth of a packed panel of the right factor: with 8 columns a quarter of a 32 KiB first-level cache.
@@ -21,32 +21,26 @@ const TALL: usize = 64;
 /// The same for the default decoder's, shallower still.
 const FLAT: usize = 8;
 
-/// `out = start + a · b` for k above 0, where rows of `out` lie `stride` apart.
-pub(super) fn multiply(start: Start, out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<'_>, size: Size) {
-    vector::on_widest(Product { start, out, stride, a, b, size });
+/// For plain sums of all terms, k above 0.
+pub(super) fn multiply(product: Product<'_>) {
+    vector::on_widest(Tiled(product));
 }
 
-struct Product<'a> {
-    start: Start,
-    out: &'a mut [f64],
-    stride: usize,
-    a: Factor<'a>,
-    b: Factor<'a>,
-    size: Size,
-}
+struct Tiled<'a>(Product<'a>);
 
-impl Kernel for Product<'_> {
+impl Kernel for Tiled<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run<const WIDE: bool>(self) {
-        match (WIDE && self.size.n > 4, self.size.k) {
-            (true, ..=FLAT) => self.by_layout::<8, FLAT>(),
-            (true, ..=SHALLOW) => self.by_layout::<8, SHALLOW>(),
-            (true, _) => self.by_layout::<8, DEEP>(),
-            (false, ..=FLAT) => self.by_layout::<4, FLAT>(),
-            (false, ..=SHALLOW) => self.by_layout::<4, SHALLOW>(),
-            (false, _) => self.by_layout::<4, DEEP>(),
+        let Self(product) = self;
+        match (WIDE && product.size.n > 4, product.size.k) {
+            (true, ..=FLAT) => product.by_layout::<8, FLAT>(),
+            (true, ..=SHALLOW) => product.by_layout::<8, SHALLOW>(),
+            (true, _) => product.by_layout::<8, DEEP>(),
+            (false, ..=FLAT) => product.by_layout::<4, FLAT>(),
+            (false, ..=SHALLOW) => product.by_layout::<4, SHALLOW>(),
+            (false, _) => product.by_layout::<4, DEEP>(),
         }
     }
 }
@@ -235,6 +229,7 @@ fn accumulate<const ROWS: usize, const COLUMNS: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::autograd::kernels::product::{Size, Sums, Terms};
     use crate::numeric::random::SplitMix64;
 
     #[test]
@@ -250,13 +245,15 @@ mod tests {
                 (Factor::transposed(&x, m), Factor::new(&y, n)),
             ] {
                 for from in [Start::Zero, Start::Out] {
-                    let mut outputs: [Vec<f64>; 4] = std::array::from_fn(|_| start.clone());
-                    multiply(from, &mut outputs[0], n, a, b, size);
-                    let mut others = outputs[1..].iter_mut();
-                    let product = |out| Product { start: from, out, stride: n, a, b, size };
-                    let units = vector::on_each(|| product(others.next().unwrap()));
-                    for ((name, ()), output) in units.iter().zip(&outputs[1..]) {
-                        assert_eq!(*output, outputs[0], "{name}: {size:?}, {from:?}");
+                    let mut expected = start.clone();
+                    let mut outputs: [Vec<f64>; 3] = std::array::from_fn(|_| start.clone());
+                    let (terms, sums) = (Terms::All, Sums::Plain);
+                    let product = |out| Product { start: from, out, stride: n, a, b, size, terms, sums };
+                    multiply(product(&mut expected));
+                    let mut others = outputs.iter_mut();
+                    let units = vector::on_each(|| Tiled(product(others.next().unwrap())));
+                    for ((name, ()), output) in units.iter().zip(&outputs) {
+                        assert_eq!(*output, expected, "{name}: {size:?}, {from:?}");
                     }
                 }
             }

@@ -1,38 +1,30 @@
-//! Products with short sums, mended by what their roundings took: one row at a time against panels of columns.
+//! Products a row at a time against panels of columns: those that are mended, and those of triangles.
 //!
-//! Eight times the work of a plain product, nearly all of it in registers, so larger tiles would gain nothing.
+//! Mending takes six times the work of a plain product, nearly all of it in registers, and a triangle's rows differ in
+//! length, so larger tiles would gain nothing.
 
-use crate::autograd::kernels::product::{Factor, SHORT, Size, Start};
+use crate::autograd::kernels::product::{Factor, Product, SHORT, Size, Start, Sums};
 use crate::numeric::sum::{Halves, add_product, mended};
 use crate::numeric::vector::{self, Kernel};
 
 /// A depth that is worth its own panel: clearing one of [`SHORT`] rows would cost more than the product.
 const FLAT: usize = 4;
 
-/// `out = start + a · b` for k up to [`SHORT`], where rows of `out` lie `stride` apart.
-pub(super) fn multiply(start: Start, out: &mut [f64], stride: usize, a: Factor<'_>, b: Factor<'_>, size: Size) {
-    vector::on_widest(Product { start, out, stride, a, b, size });
+/// For k up to [`SHORT`].
+pub(super) fn multiply(product: Product<'_>) {
+    vector::on_widest(RowWise(product));
 }
 
-struct Product<'a> {
-    start: Start,
-    out: &'a mut [f64],
-    stride: usize,
-    a: Factor<'a>,
-    b: Factor<'a>,
-    size: Size,
-}
+struct RowWise<'a>(Product<'a>);
 
-impl Kernel for Product<'_> {
+impl Kernel for RowWise<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run<const WIDE: bool>(self) {
-        match (WIDE && self.size.n > 4, self.size.k <= FLAT) {
-            (true, true) => self.panels::<8, FLAT>(),
-            (true, false) => self.panels::<8, SHORT>(),
-            (false, true) => self.panels::<4, FLAT>(),
-            (false, false) => self.panels::<4, SHORT>(),
+        match self.0.sums {
+            Sums::Plain => self.0.by_size::<WIDE, false>(),
+            Sums::Mended => self.0.by_size::<WIDE, true>(),
         }
     }
 }
@@ -47,7 +39,17 @@ struct Packed<const COLUMNS: usize> {
 
 impl Product<'_> {
     #[inline(always)]
-    fn panels<const COLUMNS: usize, const DEEP: usize>(self) {
+    fn by_size<const WIDE: bool, const MENDED: bool>(self) {
+        match (WIDE && self.size.n > 4, self.size.k <= FLAT) {
+            (true, true) => self.panels::<8, FLAT, MENDED>(),
+            (true, false) => self.panels::<8, SHORT, MENDED>(),
+            (false, true) => self.panels::<4, FLAT, MENDED>(),
+            (false, false) => self.panels::<4, SHORT, MENDED>(),
+        }
+    }
+
+    #[inline(always)]
+    fn panels<const COLUMNS: usize, const DEEP: usize, const MENDED: bool>(self) {
         let Size { m, n, k } = self.size;
         let zero = [0.0; COLUMNS];
         let mut panel = [Packed { whole: zero, high: zero, low: zero }; DEEP];
@@ -59,19 +61,35 @@ impl Product<'_> {
             }
             for row in 0..m {
                 let out = &mut self.out[row * self.stride + column..][..width];
-                let (mut sums, mut lost) = ([0.0; COLUMNS], [0.0; COLUMNS]);
+                let mut sums = [0.0; COLUMNS];
                 if self.start == Start::Out {
                     load(&mut sums, out);
                 }
-                for (l, packed) in panel.iter().enumerate() {
-                    add_products(&mut sums, &mut lost, self.a.values[self.a.at(row, l)], packed);
+                let terms = self.terms.of_row(row, k);
+                let mut lost = [0.0; COLUMNS];
+                for (l, packed) in terms.clone().zip(&panel[terms]) {
+                    let x = self.a.values[self.a.at(row, l)];
+                    if MENDED {
+                        add_products(&mut sums, &mut lost, x, packed);
+                    } else {
+                        add_plainly(&mut sums, x, packed);
+                    }
                 }
-                for j in 0..COLUMNS {
-                    sums[j] = mended(sums[j], lost[j]);
+                if MENDED {
+                    for j in 0..COLUMNS {
+                        sums[j] = mended(sums[j], lost[j]);
+                    }
                 }
                 store(&sums, out);
             }
         }
+    }
+}
+
+#[inline(always)]
+fn add_plainly<const COLUMNS: usize>(sums: &mut [f64; COLUMNS], x: f64, packed: &Packed<COLUMNS>) {
+    for (sum, y) in sums.iter_mut().zip(packed.whole) {
+        *sum += x * y;
     }
 }
 
@@ -127,6 +145,7 @@ fn store<const COLUMNS: usize>(row: &[f64; COLUMNS], to: &mut [f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::autograd::kernels::product::Terms;
     use crate::numeric::random::SplitMix64;
 
     #[test]
@@ -141,14 +160,20 @@ mod tests {
                 (Factor::new(&x, k), Factor::transposed(&y, k)),
                 (Factor::transposed(&x, m), Factor::new(&y, n)),
             ] {
-                for from in [Start::Zero, Start::Out] {
-                    let mut outputs: [Vec<f64>; 4] = std::array::from_fn(|_| start.clone());
-                    multiply(from, &mut outputs[0], n, a, b, size);
-                    let mut others = outputs[1..].iter_mut();
-                    let product = |out| Product { start: from, out, stride: n, a, b, size };
-                    let units = vector::on_each(|| product(others.next().unwrap()));
-                    for ((name, ()), output) in units.iter().zip(&outputs[1..]) {
-                        assert_eq!(*output, outputs[0], "{name}: {size:?}, {from:?}");
+                for (from, terms, sums) in [
+                    (Start::Zero, Terms::All, Sums::Mended),
+                    (Start::Out, Terms::All, Sums::Mended),
+                    (Start::Out, Terms::UpToDiagonal, Sums::Mended),
+                    (Start::Out, Terms::FromDiagonal, Sums::Plain),
+                ] {
+                    let product = |out| Product { start: from, out, stride: n, a, b, size, terms, sums };
+                    let mut expected = start.clone();
+                    let mut outputs: [Vec<f64>; 3] = std::array::from_fn(|_| start.clone());
+                    multiply(product(&mut expected));
+                    let mut others = outputs.iter_mut();
+                    let units = vector::on_each(|| RowWise(product(others.next().unwrap())));
+                    for ((name, ()), output) in units.iter().zip(&outputs) {
+                        assert_eq!(*output, expected, "{name}: {size:?}, {from:?}, {terms:?}");
                     }
                 }
             }
