@@ -20,7 +20,7 @@ pub(in crate::autograd) enum Sums {
     /// They stay.
     Plain,
     /// They are added up beside the sum, which is then mended by them: the element errs by about half a unit. For at
-    /// most [`SHORT`] terms, since it takes eight times the work.
+    /// most [`SHORT`] terms, since it takes six times the work.
     Mended,
 }
 
