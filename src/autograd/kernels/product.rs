@@ -180,7 +180,7 @@ impl Product<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::numeric::exact::ExactSum;
     use crate::numeric::random::SplitMix64;
@@ -205,6 +205,40 @@ mod tests {
             }
         };
         (0..m).flat_map(|i| (0..n).map(move |j| (i, j))).map(|(i, j)| element(i, j)).collect()
+    }
+
+    /// Asserts that a kernel has the same bits on every vector unit: `multiply` is it as called, `on_each` the same on
+    /// each unit in turn, with products of its own.
+    pub(in crate::autograd::kernels) fn same_bits_on_every_unit(
+        sizes: &[(usize, usize, usize)],
+        kinds: &[(Terms, Sums)],
+        multiply: fn(Product<'_>),
+        on_each: for<'a> fn(&mut dyn FnMut() -> Product<'a>) -> Vec<(&'static str, ())>,
+    ) {
+        let mut stream = SplitMix64::new(11);
+        for &(m, n, k) in sizes {
+            let (x, y, old) = (draw(&mut stream, m * k), draw(&mut stream, k * n), draw(&mut stream, m * n));
+            for (a, b) in [
+                (Factor::new(&x, k), Factor::new(&y, n)),
+                (Factor::new(&x, k), Factor::transposed(&y, k)),
+                (Factor::transposed(&x, m), Factor::new(&y, n)),
+            ] {
+                for (start, &(terms, sums)) in
+                    [Start::Zero, Start::Out].into_iter().flat_map(|s| kinds.iter().map(move |kind| (s, kind)))
+                {
+                    let size = Size { m, n, k };
+                    let product = |out| Product { start, out, stride: n, a, b, size, terms, sums };
+                    let mut expected = old.clone();
+                    multiply(product(&mut expected));
+                    let mut outputs: [Vec<f64>; 3] = std::array::from_fn(|_| old.clone());
+                    let mut left = outputs.iter_mut();
+                    let units = on_each(&mut || product(left.next().unwrap()));
+                    for ((name, ()), output) in units.iter().zip(&outputs) {
+                        assert_eq!(*output, expected, "{name}: {size:?}, {start:?}, {terms:?}, {sums:?}");
+                    }
+                }
+            }
+        }
     }
 
     /// Every layout and size, ragged ends and depths beyond a panel included, gives the bits of the definition, on one

@@ -146,37 +146,18 @@ fn store<const COLUMNS: usize>(row: &[f64; COLUMNS], to: &mut [f64]) {
 mod tests {
     use super::*;
     use crate::autograd::kernels::product::Terms;
-    use crate::numeric::random::SplitMix64;
+    use crate::autograd::kernels::product::tests::same_bits_on_every_unit;
 
     #[test]
     fn every_vector_unit_gives_the_same_bits() {
-        let mut stream = SplitMix64::new(11);
-        for (m, n, k) in [(5, 7, 3), (6, 266, 4), (6, 11, 13), (3, 4, 16)] {
-            let size = Size { m, n, k };
-            let mut draw = |len: usize| -> Vec<f64> { (0..len).map(|_| stream.symmetric()).collect() };
-            let (x, y, start) = (draw(m * k), draw(k * n), draw(m * n));
-            for (a, b) in [
-                (Factor::new(&x, k), Factor::new(&y, n)),
-                (Factor::new(&x, k), Factor::transposed(&y, k)),
-                (Factor::transposed(&x, m), Factor::new(&y, n)),
-            ] {
-                for (from, terms, sums) in [
-                    (Start::Zero, Terms::All, Sums::Mended),
-                    (Start::Out, Terms::All, Sums::Mended),
-                    (Start::Out, Terms::UpToDiagonal, Sums::Mended),
-                    (Start::Out, Terms::FromDiagonal, Sums::Plain),
-                ] {
-                    let product = |out| Product { start: from, out, stride: n, a, b, size, terms, sums };
-                    let mut expected = start.clone();
-                    let mut outputs: [Vec<f64>; 3] = std::array::from_fn(|_| start.clone());
-                    multiply(product(&mut expected));
-                    let mut others = outputs.iter_mut();
-                    let units = vector::on_each(|| RowWise(product(others.next().unwrap())));
-                    for ((name, ()), output) in units.iter().zip(&outputs) {
-                        assert_eq!(*output, expected, "{name}: {size:?}, {from:?}, {terms:?}");
-                    }
-                }
-            }
-        }
+        let kinds = [
+            (Terms::All, Sums::Mended),
+            (Terms::UpToDiagonal, Sums::Mended),
+            (Terms::FromDiagonal, Sums::Mended),
+            (Terms::UpToDiagonal, Sums::Plain),
+        ];
+        same_bits_on_every_unit(&[(5, 7, 3), (6, 266, 4), (6, 11, 13), (3, 4, 16)], &kinds, multiply, |product| {
+            vector::on_each(|| RowWise(product()))
+        });
     }
 }

@@ -229,34 +229,14 @@ fn accumulate<const ROWS: usize, const COLUMNS: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::autograd::kernels::product::{Size, Sums, Terms};
-    use crate::numeric::random::SplitMix64;
+    use crate::autograd::kernels::product::tests::same_bits_on_every_unit;
+    use crate::autograd::kernels::product::{Sums, Terms};
 
     #[test]
     fn every_vector_unit_gives_the_same_bits() {
-        let mut stream = SplitMix64::new(11);
-        for (m, n, k) in [(5, 7, 3), (6, 266, 4), (13, 19, 140), (66, 40, 33)] {
-            let size = Size { m, n, k };
-            let mut draw = |len: usize| -> Vec<f64> { (0..len).map(|_| stream.symmetric()).collect() };
-            let (x, y, start) = (draw(m * k), draw(k * n), draw(m * n));
-            for (a, b) in [
-                (Factor::new(&x, k), Factor::new(&y, n)),
-                (Factor::new(&x, k), Factor::transposed(&y, k)),
-                (Factor::transposed(&x, m), Factor::new(&y, n)),
-            ] {
-                for from in [Start::Zero, Start::Out] {
-                    let mut expected = start.clone();
-                    let mut outputs: [Vec<f64>; 3] = std::array::from_fn(|_| start.clone());
-                    let (terms, sums) = (Terms::All, Sums::Plain);
-                    let product = |out| Product { start: from, out, stride: n, a, b, size, terms, sums };
-                    multiply(product(&mut expected));
-                    let mut others = outputs.iter_mut();
-                    let units = vector::on_each(|| Tiled(product(others.next().unwrap())));
-                    for ((name, ()), output) in units.iter().zip(&outputs) {
-                        assert_eq!(*output, expected, "{name}: {size:?}, {from:?}");
-                    }
-                }
-            }
-        }
+        let sizes = [(5, 7, 3), (6, 266, 4), (13, 19, 140), (66, 40, 33)];
+        same_bits_on_every_unit(&sizes, &[(Terms::All, Sums::Plain)], multiply, |product| {
+            vector::on_each(|| Tiled(product()))
+        });
     }
 }
