@@ -68,6 +68,17 @@ fn wide() -> (Decoder, Microbatch) {
     (Decoder::new(config).unwrap(), Microbatch::of_texts(&texts))
 }
 
+/// Rows longer than a block of attention and sums too long to be mended.
+#[test]
+fn frozen_gradient_of_a_wide_decoder() {
+    let (decoder, microbatch) = wide();
+    let parameters = decoder.initial_parameters(initial::GOLDEN_SEED);
+    let (_, gradients) = accumulate(&decoder, &parameters, &[microbatch], 1.0 / 226.0, Arithmetic::default());
+    assert_eq!(digest(gradients.values()), FROZEN_WIDE);
+}
+
+const FROZEN_WIDE: &str = "79d26ca6add8cf3ba546d5658086aa7472461fc586d21e51d26ed92f5801b397";
+
 #[test]
 fn threads_change_no_bit() {
     let (decoder, microbatch) = wide();

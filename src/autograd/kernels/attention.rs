@@ -246,3 +246,68 @@ impl Head {
 fn sums(first: usize) -> Sums {
     if first == 0 { Sums::Mended } else { Sums::Plain }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ops::Range;
+
+    use super::*;
+    use crate::numeric::math::exp;
+    use crate::numeric::random::SplitMix64;
+
+    const WIDTH: usize = 6;
+
+    /// Lengths around whole blocks, against the formulas in loops: a = softmax of q kᵀ/√d up to the diagonal, o = a v.
+    #[test]
+    fn rows_of_any_length_follow_the_formulas() {
+        let mut stream = SplitMix64::new(6);
+        let lengths = [1, 15, 16, 17, 31, 32, 33, 40];
+        let rows = Rows::packed(&lengths);
+        let positions: usize = lengths.iter().sum();
+        let squares: usize = lengths.iter().map(|length| 2 * length * length).sum();
+        let [q, k, v, ct]: [Vec<f64>; 4] =
+            std::array::from_fn(|_| (0..positions * WIDTH).map(|_| stream.symmetric()).collect());
+        let (mut out, mut probabilities) = (vec![f64::NAN; positions * WIDTH], vec![f64::NAN; squares]);
+        let mut got: [Vec<f64>; 3] = std::array::from_fn(|_| out.clone());
+        for threads in [1, 2] {
+            let heads = Heads { rows: &rows, heads: 2, width: WIDTH, threads };
+            value(heads, [&q, &k, &v], &mut out, &mut probabilities);
+            vjp(heads, [&q, &k, &v], &probabilities, &ct, got.each_mut().map(Vec::as_mut_slice));
+            let mut want: [Vec<f64>; 4] = std::array::from_fn(|_| vec![0.0; positions * WIDTH]);
+            for row in rows.bounds().windows(2) {
+                for head in 0..2 {
+                    by_formula(row[0]..row[1], head * 3, [&q, &k, &v, &ct], &mut want);
+                }
+            }
+            for (what, (got, want)) in ["out", "q", "k", "v"].iter().zip([&out].into_iter().chain(&got).zip(&want)) {
+                for (i, (got, want)) in got.iter().zip(want).enumerate() {
+                    assert!((got - want).abs() <= 1e-14, "{what}, position {}: {got}, not {want}", i / WIDTH);
+                }
+            }
+        }
+    }
+
+    /// Output and cotangents of q, k and v of one row and head.
+    fn by_formula(row: Range<usize>, band: usize, [q, k, v, ct]: [&[f64]; 4], want: &mut [Vec<f64>; 4]) {
+        let at = |position: usize| position * WIDTH + band..position * WIDTH + band + 3;
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        let mut add = |which: usize, position: usize, factor: f64, x: &[f64]| {
+            want[which][at(position)].iter_mut().zip(x).for_each(|(sum, x)| *sum += factor * x);
+        };
+        for t in row.clone() {
+            let scores = (row.start..=t).map(|j| exp(dot(&q[at(t)], &k[at(j)]) / 3f64.sqrt()));
+            let scores: Vec<f64> = scores.collect();
+            let total: f64 = scores.iter().sum();
+            let slopes: Vec<f64> = (row.start..=t).map(|j| dot(&ct[at(t)], &v[at(j)])).collect();
+            let mean = dot(&scores, &slopes) / total;
+            for (j, (score, slope)) in (row.start..=t).zip(scores.iter().zip(&slopes)) {
+                let probability = score / total;
+                let slope = probability * (slope - mean) / 3f64.sqrt();
+                add(0, t, probability, &v[at(j)]);
+                add(1, t, slope, &k[at(j)]);
+                add(2, j, slope, &q[at(t)]);
+                add(3, j, probability, &ct[at(t)]);
+            }
+        }
+    }
+}

@@ -207,13 +207,15 @@ pub(super) mod tests {
         (0..m).flat_map(|i| (0..n).map(move |j| (i, j))).map(|(i, j)| element(i, j)).collect()
     }
 
-    /// Asserts that a kernel has the same bits on every vector unit: `multiply` is it as called, `on_each` the same on
-    /// each unit in turn, with products of its own.
+    /// Runs a kernel on each vector unit in turn, with products of its own.
+    type OnEach = for<'a> fn(&mut dyn FnMut() -> Product<'a>) -> Vec<(&'static str, ())>;
+
+    /// Asserts that a kernel has the same bits on every vector unit and as it is called.
     pub(in crate::autograd::kernels) fn same_bits_on_every_unit(
         sizes: &[(usize, usize, usize)],
         kinds: &[(Terms, Sums)],
         multiply: fn(Product<'_>),
-        on_each: for<'a> fn(&mut dyn FnMut() -> Product<'a>) -> Vec<(&'static str, ())>,
+        on_each: OnEach,
     ) {
         let mut stream = SplitMix64::new(11);
         for &(m, n, k) in sizes {
